@@ -1,0 +1,177 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/memconn/memconn/table"
+	"github.com/memconn/memconn/table/catalog"
+)
+
+// jobResult is the outcome of one attempt.
+type jobResult struct {
+	err  error
+	more bool // the table may have work left
+}
+
+// errReplaced says that the sources of a job are gone: its result is of no use.
+var errReplaced = errors.New("the parts were removed while they were processed")
+
+// run makes one attempt: plan, process, publish. It never panics.
+func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.c.log.Error("job panicked", "job", j.info.ID, "panic", p, "stack", string(debug.Stack()))
+			result = jobResult{err: Errorf(CodeInternal, "job %d panicked: %v", j.info.ID, p)}
+		}
+	}()
+	held := r.c.catalog.Acquire()
+	defer held.Close()
+	t, ok := held.Version().TableByID(j.table)
+	if !ok {
+		return jobResult{}
+	}
+	sources, kind := planJob(t, r.c.options.PartTargetBytes)
+	if len(sources) == 0 {
+		return jobResult{}
+	}
+	r.describe(j, t, sources, kind)
+	results, err := table.Process(ctx, r.c.env, t.Def, sources, table.ProcessOptions{
+		NextID: r.c.ids.take,
+		Progress: func(done, total int64) {
+			j.rows.Store(done)
+			j.total.Store(total)
+		},
+	})
+	if err != nil {
+		return jobResult{err: wrap(err, "process %d parts of table %s", len(sources), nameOf(t.Def))}
+	}
+	switch err := r.c.replaceParts(j.table, t.Def, sources, results); {
+	case errors.Is(err, errReplaced):
+		return jobResult{more: true}
+	case err != nil:
+		return jobResult{err: wrap(err, "publish %d processed parts of table %s", len(results), nameOf(t.Def))}
+	}
+	// A merge that does not make fewer parts would be repeated for ever.
+	return jobResult{more: kind == jobProcess || len(results) < len(sources)}
+}
+
+// describe shows in the job what its attempt is about.
+func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Part, kind string) {
+	var rows, bytes int64
+	for _, p := range sources {
+		rows += p.Rows()
+		bytes += p.MemBytes()
+	}
+	j.rows.Store(0)
+	j.total.Store(rows)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j.info.Kind, j.info.Bytes = kind, bytes
+	j.info.Schema, j.info.Table = t.Def.Schema, t.Def.Name
+}
+
+// replaceParts publishes parts in place of their sources. When a source is gone, or
+// the publishing fails, the results are given up.
+func (c *Connector) replaceParts(tableID uint64, def *table.Definition, sources, results []*table.Part) error {
+	_, err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
+		t, ok := cur.TableByID(tableID)
+		if !ok || !sameColumns(t.Def, def) {
+			return nil, errReplaced
+		}
+		ch := &change{edit: &catalog.Edit{DropParts: map[uint64][]uint64{}}}
+		for _, p := range sources {
+			if t.Part(p.ID()) != p {
+				return nil, errReplaced
+			}
+			ch.edit.DropParts[tableID] = append(ch.edit.DropParts[tableID], p.ID())
+			ch.removePart(tableID, p)
+		}
+		for _, p := range results {
+			if !p.Durable() {
+				return nil, fmt.Errorf("processed part %d has no file", p.ID())
+			}
+			ch.addPart(tableID, p, nil)
+		}
+		return ch, nil
+	})
+	if err != nil {
+		unknown := c.publisher.failure() != nil
+		for _, p := range results {
+			if !unknown {
+				p.Obsolete()
+			}
+			p.Drop()
+		}
+	}
+	return err
+}
+
+// Jobs lists the background jobs: ended ones, oldest first, then those that run or wait.
+func (c *Connector) Jobs() []JobInfo { return c.jobs.list() }
+
+func (r *jobRunner) list() []JobInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	infos := append(make([]JobInfo, 0, len(r.mu.history)+len(r.mu.jobs)), r.mu.history...)
+	for _, j := range r.mu.jobs {
+		infos = append(infos, j.snapshotLocked())
+	}
+	sortJobs(infos[len(r.mu.history):])
+	return infos
+}
+
+// CancelJob ends a queued or running job; its rows stay readable, and the table's next
+// write or Process tries again. Cancelling an ended job does nothing; JOB_NOT_FOUND
+// for an unknown one.
+func (c *Connector) CancelJob(id uint64) error {
+	r := c.jobs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.mu.jobs {
+		if j.info.ID == id {
+			r.stopLocked(j, Errorf(CodeCancelled, "job %d was cancelled", id))
+			return nil
+		}
+	}
+	for _, info := range r.mu.history {
+		if info.ID == id {
+			return nil
+		}
+	}
+	return Errorf(CodeJobNotFound, "job %d is not known", id).with("job", id)
+}
+
+// PauseJobs lets no further job begin, but for those that Process asks for.
+func (c *Connector) PauseJobs() { c.jobs.pause(true) }
+
+// ResumeJobs lets jobs begin again.
+func (c *Connector) ResumeJobs() { c.jobs.pause(false) }
+
+func (r *jobRunner) pause(paused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.paused = paused
+	r.poke()
+}
+
+// Process returns when every part that the table has now is sorted, indexed and
+// spilled. It begins at once, also while jobs are paused. It fails with the job's
+// error, which is tried again in the background.
+func (c *Connector) Process(ctx context.Context, name TableName) error {
+	end, err := c.begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := c.publisher.failure(); err != nil {
+		return err
+	}
+	t, err := findTable(c.catalog.Current(), name)
+	if err != nil {
+		return err
+	}
+	return c.jobs.wait(ctx, t.Def.ID)
+}

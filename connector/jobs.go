@@ -1,0 +1,348 @@
+package connector
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/memconn/memconn/table"
+	"github.com/memconn/memconn/table/catalog"
+)
+
+const (
+	// maxJobAttempts ends the retries of a job; the next write or Process begins anew.
+	maxJobAttempts = 8
+	// retries wait firstRetryDelay, then twice as long each time, up to maxRetryDelay.
+	firstRetryDelay = 100 * time.Millisecond
+	maxRetryDelay   = 30 * time.Second
+	// maxJobHistory bounds the ended jobs that Jobs lists.
+	maxJobHistory = 256
+)
+
+// States of jobs.
+const (
+	jobQueued    = "queued"
+	jobRunning   = "running"
+	jobDone      = "done"
+	jobFailed    = "failed"
+	jobCancelled = "cancelled"
+)
+
+// JobInfo describes a background job.
+type JobInfo struct {
+	ID     uint64 `json:"id"`
+	Kind   string `json:"kind"` // process or merge
+	Schema string `json:"schema"`
+	Table  string `json:"table"`
+	// State is queued, running, done, failed or cancelled. A job that failed and will
+	// be tried again is queued and has an Error.
+	State     string    `json:"state"`
+	Progress  float64   `json:"progress"` // 0 to 1
+	Rows      int64     `json:"rows"`
+	RowsTotal int64     `json:"rowsTotal"`
+	Bytes     int64     `json:"bytes"`
+	Error     string    `json:"error,omitempty"`
+	Attempts  int       `json:"attempts"`
+	Created   time.Time `json:"created"`
+	Started   time.Time `json:"started"`
+	Finished  time.Time `json:"finished"`
+}
+
+// job is the queued or running work of one table, over its retries.
+type job struct {
+	info   JobInfo // guarded by jobRunner.mu but for rows
+	rows   atomic.Int64
+	total  atomic.Int64
+	table  uint64
+	due    time.Time
+	cancel context.CancelFunc // of the running attempt
+	// stopped is why the running attempt was cancelled by someone; nil otherwise.
+	stopped *Error
+	waiters []chan error // each gets the outcome of the attempt that ends next
+	forced  bool         // someone waits: not held up by a pause or a delay
+}
+
+// jobRunner runs the background jobs: at most one a table, at most workers at once.
+type jobRunner struct {
+	c       *Connector
+	workers int
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wake    chan struct{} // capacity 1: something may be due
+	// dispatcher is the goroutine that starts jobs, attempts those that run one.
+	dispatcher, attempts sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		jobs    map[uint64]*job // by table: queued or running
+		history []JobInfo       // ended, oldest first
+		nextID  uint64
+		running int
+		paused  bool
+		closing bool
+	}
+}
+
+func newJobRunner(c *Connector, workers int) *jobRunner {
+	r := &jobRunner{c: c, workers: workers, wake: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.mu.jobs = map[uint64]*job{}
+	r.mu.nextID = 1
+	return r
+}
+
+// start begins to dispatch jobs.
+func (r *jobRunner) start() {
+	r.dispatcher.Add(1)
+	go func() {
+		defer r.dispatcher.Done()
+		r.dispatch()
+	}()
+}
+
+func (r *jobRunner) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// dispatch starts due jobs until the runner closes.
+func (r *jobRunner) dispatch() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		next := r.startDue(time.Now())
+		timer.Reset(next)
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// startDue starts what is due and free to run, and gives the time until the next job is.
+func (r *jobRunner) startDue(at time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait := time.Hour
+	for r.mu.running < r.workers && !r.mu.closing {
+		var best *job
+		wait = time.Hour
+		for _, j := range r.mu.jobs {
+			if j.cancel != nil || (r.mu.paused && !j.forced) {
+				continue
+			}
+			if left := j.due.Sub(at); left > 0 {
+				wait = min(wait, left)
+				continue
+			}
+			if best == nil || j.due.Before(best.due) {
+				best = j
+			}
+		}
+		if best == nil {
+			break
+		}
+		ctx, cancel := context.WithCancel(r.ctx)
+		best.cancel = cancel
+		best.info.State, best.info.Started, best.info.Attempts = jobRunning, now(), best.info.Attempts+1
+		r.mu.running++
+		r.attempts.Add(1)
+		go func() {
+			defer r.attempts.Done()
+			defer cancel()
+			r.finish(best, r.run(ctx, best))
+		}()
+	}
+	return wait
+}
+
+// notify says that a table may have parts to process.
+func (r *jobRunner) notify(tableID uint64) {
+	t, ok := r.c.catalog.Current().TableByID(tableID)
+	if !ok {
+		return
+	}
+	r.enqueue(t, planDelay(t, r.c.options))
+}
+
+func (r *jobRunner) enqueue(t *catalog.TableState, delay time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closing {
+		return
+	}
+	j := r.jobLocked(t)
+	if due := time.Now().Add(delay); j.info.Attempts == 0 && due.Before(j.due) {
+		j.due = due
+	}
+	r.poke()
+}
+
+// jobLocked gives the table's job, a new one when there is none.
+func (r *jobRunner) jobLocked(t *catalog.TableState) *job {
+	if j, ok := r.mu.jobs[t.Def.ID]; ok {
+		return j
+	}
+	j := &job{table: t.Def.ID, due: time.Now().Add(time.Hour)}
+	j.info = JobInfo{ID: r.mu.nextID, Kind: jobProcess, Schema: t.Def.Schema, Table: t.Def.Name, State: jobQueued, Created: now()}
+	r.mu.nextID++
+	r.mu.jobs[t.Def.ID] = j
+	return j
+}
+
+// finish books the outcome of an attempt.
+func (r *jobRunner) finish(j *job, result jobResult) {
+	r.mu.Lock()
+	r.mu.running--
+	j.cancel = nil
+	if j.stopped != nil && result.err != nil {
+		result.err = j.stopped
+	}
+	waiters := j.waiters
+	j.waiters, j.forced = nil, false
+	switch {
+	case result.err == nil:
+		r.endLocked(j, jobDone, "")
+	case j.stopped != nil:
+		r.endLocked(j, jobCancelled, j.stopped.Message)
+	case r.mu.closing:
+		r.endLocked(j, jobCancelled, "the connector is shutting down")
+	case j.info.Attempts >= maxJobAttempts:
+		r.endLocked(j, jobFailed, result.err.Error())
+	default:
+		j.info.State, j.info.Error = jobQueued, result.err.Error()
+		j.due = time.Now().Add(min(firstRetryDelay<<(j.info.Attempts-1), maxRetryDelay))
+	}
+	r.mu.Unlock()
+	if result.err == nil && result.more {
+		r.notify(j.table)
+	}
+	for _, w := range waiters {
+		w <- result.err
+	}
+	r.poke()
+}
+
+// endLocked moves a job into the history.
+func (r *jobRunner) endLocked(j *job, state, message string) {
+	j.info.State, j.info.Error, j.info.Finished = state, message, now()
+	if r.mu.jobs[j.table] == j {
+		delete(r.mu.jobs, j.table)
+	}
+	r.mu.history = append(r.mu.history, j.snapshotLocked())
+	if extra := len(r.mu.history) - maxJobHistory; extra > 0 {
+		r.mu.history = slices.Clone(r.mu.history[extra:])
+	}
+}
+
+func (j *job) snapshotLocked() JobInfo {
+	info := j.info
+	info.Rows, info.RowsTotal = j.rows.Load(), j.total.Load()
+	switch {
+	case info.State == jobDone:
+		info.Progress = 1
+	case info.RowsTotal > 0:
+		info.Progress = min(1, float64(info.Rows)/float64(info.RowsTotal))
+	}
+	return info
+}
+
+// stopLocked cancels a job; queued ones end at once, running ones when they notice.
+func (r *jobRunner) stopLocked(j *job, why *Error) {
+	if j.cancel != nil {
+		j.stopped = why
+		j.cancel()
+		return
+	}
+	waiters := j.waiters
+	j.waiters = nil
+	r.endLocked(j, jobCancelled, why.Message)
+	for _, w := range waiters {
+		w <- why // has room: every waiter's channel takes one outcome
+	}
+}
+
+// forget cancels the jobs of tables that are gone.
+func (r *jobRunner) forget(tableIDs ...uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range tableIDs {
+		if j, ok := r.mu.jobs[id]; ok {
+			r.stopLocked(j, Errorf(CodeCancelled, "the table was dropped"))
+		}
+	}
+}
+
+// wait returns when every part that is fresh now is processed or gone. It runs the
+// job at once, also while jobs are paused.
+func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
+	fresh := map[uint64]bool{}
+	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
+		for _, p := range t.Parts {
+			if !p.Processed() {
+				fresh[p.ID()] = true
+			}
+		}
+	}
+	for {
+		t, ok := r.c.catalog.Current().TableByID(tableID)
+		if !ok || !slices.ContainsFunc(t.Parts, hasID(fresh)) {
+			return nil
+		}
+		outcome := make(chan error, 1)
+		if err := r.force(t, outcome); err != nil {
+			return err
+		}
+		select {
+		case err := <-outcome:
+			if err != nil {
+				return wrap(err, "process table %s", nameOf(t.Def))
+			}
+		case <-ctx.Done():
+			return wrap(ctx.Err(), "wait until table %s is processed", nameOf(t.Def))
+		}
+	}
+}
+
+// force makes the table's job due now and outcome get how it ends.
+func (r *jobRunner) force(t *catalog.TableState, outcome chan error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closing {
+		return errShuttingDown()
+	}
+	j := r.jobLocked(t)
+	j.forced, j.due = true, time.Now()
+	j.waiters = append(j.waiters, outcome)
+	r.poke()
+	return nil
+}
+
+// close refuses new jobs, cancels the queued ones and waits for the running ones;
+// when ctx is done they are cancelled too.
+func (r *jobRunner) close(ctx context.Context) {
+	r.mu.Lock()
+	r.mu.closing = true
+	for _, j := range r.mu.jobs {
+		if j.cancel == nil {
+			r.stopLocked(j, errShuttingDown())
+		}
+	}
+	r.mu.Unlock()
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
+	r.attempts.Wait()
+	r.cancel()
+	r.dispatcher.Wait()
+}
+
+// hasID says of a part whether its id is in the set.
+func hasID(ids map[uint64]bool) func(*table.Part) bool {
+	return func(p *table.Part) bool { return ids[p.ID()] }
+}

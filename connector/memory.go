@@ -1,0 +1,73 @@
+package connector
+
+import (
+	"slices"
+
+	"github.com/memconn/memconn/spill"
+)
+
+// MemoryInfo tells what memory and disk are used for.
+type MemoryInfo struct {
+	// Usage is the pool's account: budget, use by class and by table id.
+	Usage spill.Usage
+	// EngineBytes of the budget are set aside for the embedded engine.
+	EngineBytes int64
+	// Tables of the current version, by schema and name.
+	Tables []TableMemory
+	Disk   spill.DiskUsage
+	// DiskErr says why Disk could not be taken; nil normally.
+	DiskErr error
+	// Snapshots and StagedWrites that are open.
+	Snapshots    int64
+	StagedWrites int
+}
+
+// TableMemory is one table's share.
+type TableMemory struct {
+	ID            uint64
+	Name          TableName
+	Rows          int64
+	Parts         int
+	MemBytes      int64 // all of it in memory
+	ResidentBytes int64 // in memory now
+	DiskBytes     int64
+	IndexBytes    int64
+}
+
+// Memory takes stock of memory and disk.
+func (c *Connector) Memory() MemoryInfo {
+	info := MemoryInfo{Usage: c.pool.Usage(), EngineBytes: c.options.EngineBytes}
+	info.Snapshots = c.catalog.OpenSnapshots()
+	info.StagedWrites = c.writes.count()
+	info.Disk, info.DiskErr = c.store.DiskUsage()
+	s := c.Snapshot()
+	defer s.Close()
+	for _, schema := range s.Schemas() {
+		for _, t := range s.Tables(schema) {
+			info.Tables = append(info.Tables, TableMemory{
+				ID: t.Definition().ID, Name: t.Name(), Rows: t.Rows(), Parts: len(t.state.Parts),
+				MemBytes: t.MemBytes(), ResidentBytes: t.ResidentBytes(), DiskBytes: t.DiskBytes(), IndexBytes: t.IndexBytes(),
+			})
+		}
+	}
+	return info
+}
+
+func (r *writeRegistry) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mu.open)
+}
+
+func sortJobs(infos []JobInfo) {
+	slices.SortFunc(infos, func(a, b JobInfo) int {
+		switch {
+		case a.ID < b.ID:
+			return -1
+		case a.ID > b.ID:
+			return 1
+		default:
+			return 0
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package connector
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/memconn/memconn/predicate"
+	"github.com/memconn/memconn/table"
+	"github.com/memconn/memconn/table/catalog"
+)
+
+// ScanRequest says which rows and columns of a table are wanted.
+type ScanRequest struct {
+	Table TableName
+	// Columns by name, in the order wanted; nil means all.
+	Columns []string
+	// Constraint is applied exactly: rows outside it are not returned.
+	Constraint predicate.Constraint
+	// Limit ends the scan after so many rows; 0 or less means no limit.
+	Limit int64
+	// NoIndexes reads every page; the rows are the same.
+	NoIndexes bool
+}
+
+// Scan hands out record batches of one table in one version. It is safe for
+// concurrent use and keeps its version alive until Close.
+type Scan struct {
+	name string
+	held *catalog.Snapshot
+	scan *table.Scan
+	once sync.Once
+}
+
+// Scan begins to read a table. The caller closes the Scan. Errors: TABLE_NOT_FOUND,
+// COLUMN_NOT_FOUND, INVALID_ARGUMENT for a constraint that does not fit its column's
+// type, CORRUPT_DATA for a table with a quarantined part.
+func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
+	t, filters, err := s.resolve(r.Table, r.Constraint)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, wrap(err, "scan table %s", nameOf(t.Def))
+	}
+	request := table.ScanRequest{Columns: make([]table.ColumnID, 0, len(t.Def.Columns)), Filters: filters, Limit: r.Limit, NoIndexes: r.NoIndexes}
+	if r.Limit <= 0 {
+		request.Limit = -1
+	}
+	if r.Columns == nil {
+		for _, c := range t.Def.Columns {
+			request.Columns = append(request.Columns, c.ID)
+		}
+	}
+	for _, name := range r.Columns {
+		c, err := findColumn(t.Def, name)
+		if err != nil {
+			return nil, err
+		}
+		request.Columns = append(request.Columns, c.ID)
+	}
+	held, ok := s.held.Clone()
+	if !ok {
+		return nil, errSnapshotClosed()
+	}
+	scan, err := table.NewScan(s.c.env, t.Def, t.Parts, request)
+	if err != nil {
+		held.Close()
+		return nil, wrap(err, "scan table %s", nameOf(t.Def))
+	}
+	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan}, nil
+}
+
+// resolve finds the table and turns a constraint by names into filters by ids.
+func (s *Snapshot) resolve(name TableName, constraint predicate.Constraint) (*catalog.TableState, []table.Filter, error) {
+	t, err := findTable(s.held.Version(), name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := brokenTable(t); err != nil {
+		return nil, nil, err
+	}
+	filters, err := filtersOf(t.Def, constraint)
+	return t, filters, err
+}
+
+func filtersOf(def *table.Definition, constraint predicate.Constraint) ([]table.Filter, error) {
+	if constraint.IsNone() {
+		for _, c := range def.Columns {
+			if kind, ok := predicate.KindOf(c.Type); ok {
+				return []table.Filter{{Column: c.ID, Domain: predicate.None(kind)}}, nil
+			}
+		}
+	}
+	var filters []table.Filter
+	for _, name := range constraint.Columns() {
+		domain, ok := constraint.Domain(name)
+		if !ok || domain.IsAll() {
+			continue
+		}
+		c, err := findColumn(def, name)
+		if err != nil {
+			return nil, err
+		}
+		kind, ok := predicate.KindOf(c.Type)
+		if !ok || kind != domain.Kind() {
+			return nil, Errorf(CodeInvalidArgument, "the constraint on column %s of table %s does not fit its type %s",
+				c.Name, nameOf(def), c.Type).with("column", c.Name)
+		}
+		filters = append(filters, table.Filter{Column: c.ID, Domain: domain})
+	}
+	return filters, nil
+}
+
+// Schema gives the requested columns.
+func (s *Scan) Schema() *arrow.Schema { return s.scan.Schema() }
+
+// Next gives the next batch, which the caller releases, or io.EOF. Concurrent
+// callers get different batches; the order of batches is not fixed.
+func (s *Scan) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	batch, err := s.scan.Next(ctx)
+	if err == nil || err == io.EOF {
+		return batch, err
+	}
+	return nil, wrap(err, "scan table %s", s.name)
+}
+
+// EstimatedRows is an upper bound of the rows left after pruning.
+func (s *Scan) EstimatedRows() int64 { return s.scan.EstimatedRows() }
+
+// Stats tells what was read so far.
+func (s *Scan) Stats() table.ScanStats { return s.scan.Stats() }
+
+// Close ends the scan. Batches handed out stay valid. Closing again does nothing.
+func (s *Scan) Close() {
+	s.once.Do(func() {
+		s.scan.Close()
+		s.held.Close()
+	})
+}
+
+// AggregateSpec is one aggregate over a column; CountStar has no column.
+type AggregateSpec struct {
+	Func   table.AggregateFunc
+	Column string
+}
+
+// AggregateRequest asks for aggregates over the rows of a table that a constraint lets through.
+type AggregateRequest struct {
+	Table      TableName
+	Aggregates []AggregateSpec
+	Constraint predicate.Constraint
+	NoIndexes  bool
+}
+
+// Aggregate computes the aggregates, from metadata alone where that is exact. States
+// come in the order of the request. Errors are those of Scan.
+func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.AggregateState, table.ScanStats, error) {
+	t, filters, err := s.resolve(r.Table, r.Constraint)
+	if err != nil {
+		return nil, table.ScanStats{}, err
+	}
+	aggregates := make([]table.Aggregate, len(r.Aggregates))
+	for i, a := range r.Aggregates {
+		aggregates[i].Func = a.Func
+		if a.Func == table.CountStar {
+			continue
+		}
+		c, err := findColumn(t.Def, a.Column)
+		if err != nil {
+			return nil, table.ScanStats{}, err
+		}
+		aggregates[i].Column = c.ID
+	}
+	states, stats, err := table.RunAggregate(ctx, s.c.env, t.Def, t.Parts, filters, aggregates, r.NoIndexes)
+	if err != nil {
+		return nil, stats, wrap(err, "aggregate table %s", nameOf(t.Def))
+	}
+	return states, stats, nil
+}

@@ -1,0 +1,285 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/memconn/memconn/spill"
+	"github.com/memconn/memconn/table"
+)
+
+// PageSink takes one task's rows of a write. Its methods may be called from any
+// goroutine, one after the other. It ends with Finish or Abort.
+type PageSink struct {
+	w    *Write
+	task string
+
+	mu struct {
+		sync.Mutex
+		done    bool
+		failed  error // an error after which only Abort is possible
+		coercer *coercer
+		rows    int64
+		bytes   int64
+		small   smallRows
+		builder *table.Builder
+		parts   []*stagedPart
+	}
+}
+
+// smallRows holds the first rows of a sink as an Arrow IPC stream: their durable
+// form, should the sink stay small. The memory is counted.
+type smallRows struct {
+	buffer bytes.Buffer
+	writer *ipc.Writer
+	held   *spill.Reservation
+}
+
+// Append takes a batch, which is only borrowed. Columns are matched by name without
+// regard to case; lossless casts are made; a missing column becomes its default or
+// NULL. SCHEMA_MISMATCH (column, types, row) and NOT_NULL_VIOLATION leave the sink as
+// it was before the call; after MEMORY_LIMIT_EXCEEDED, DISK_FULL and the like only
+// Abort is possible.
+func (s *PageSink) Append(ctx context.Context, b arrow.RecordBatch) error {
+	leave, err := s.w.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return asError(err)
+	}
+	if s.mu.coercer == nil || !s.mu.coercer.from.Equal(b.Schema()) {
+		k, err := newCoercer(s.w.def, b.Schema())
+		if err != nil {
+			return err
+		}
+		s.mu.coercer = k
+	}
+	batch, err := s.mu.coercer.apply(b, s.mu.rows)
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	if batch.NumRows() == 0 {
+		return nil
+	}
+	if err := s.takeLocked(ctx, batch); err != nil {
+		s.mu.failed = wrap(err, "append to table %s", nameOf(s.w.def))
+		return s.mu.failed
+	}
+	s.mu.rows += batch.NumRows()
+	s.mu.bytes += batchBytes(batch)
+	return nil
+}
+
+func (s *PageSink) usableLocked() error {
+	switch {
+	case s.mu.done:
+		return Errorf(CodeInvalidArgument, "the sink of task %q is finished or aborted", s.task)
+	case s.mu.failed != nil:
+		return s.mu.failed
+	default:
+		return nil
+	}
+}
+
+// takeLocked stages one coerced batch.
+func (s *PageSink) takeLocked(ctx context.Context, batch arrow.RecordBatch) error {
+	limit := s.w.c.options.SmallInsertBytes
+	if s.mu.builder == nil && len(s.mu.parts) == 0 {
+		if s.mu.bytes+batchBytes(batch) <= limit {
+			return s.mu.small.add(ctx, s.w, batch)
+		}
+		if err := s.spillSmallLocked(ctx); err != nil {
+			return err
+		}
+	}
+	return s.buildLocked(ctx, batch)
+}
+
+// add appends a batch to the stream.
+func (r *smallRows) add(ctx context.Context, w *Write, batch arrow.RecordBatch) error {
+	if r.writer == nil {
+		held, err := w.c.pool.Reserve(ctx, spill.Owner{Class: spill.ClassStaging, Table: w.def.ID}, batchBytes(batch))
+		if err != nil {
+			return err
+		}
+		r.held = held
+		r.writer = ipc.NewWriter(&r.buffer, ipc.WithSchema(batch.Schema()))
+	}
+	if err := r.writer.Write(batch); err != nil {
+		return err
+	}
+	return r.held.Resize(ctx, int64(r.buffer.Cap()))
+}
+
+// finish ends the stream and gives its bytes, which the reservation counts; both nil
+// when there were no rows.
+func (r *smallRows) finish() ([]byte, *spill.Reservation, error) {
+	if r.writer == nil {
+		return nil, nil, nil
+	}
+	if err := r.writer.Close(); err != nil {
+		return nil, nil, err
+	}
+	stream, held := r.buffer.Bytes(), r.held
+	*r = smallRows{}
+	return stream, held, nil
+}
+
+func (r *smallRows) discard() {
+	if r.held != nil {
+		r.held.Release()
+	}
+	*r = smallRows{}
+}
+
+// spillSmallLocked moves the small rows into a part file, because more came.
+func (s *PageSink) spillSmallLocked(ctx context.Context) error {
+	stream, held, err := s.mu.small.finish()
+	if err != nil || stream == nil {
+		return err
+	}
+	defer held.Release()
+	batches, err := decodeRows(stream)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(batches)
+	for _, b := range batches {
+		if err := s.buildLocked(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildLocked appends to the current part and ends it when it is full.
+func (s *PageSink) buildLocked(ctx context.Context, batch arrow.RecordBatch) error {
+	c := s.w.c
+	// A batch larger than a part is cut, or parts could grow without bound.
+	rows := max(1, batch.NumRows()*c.options.PartTargetBytes/max(1, batchBytes(batch)))
+	for lo := int64(0); lo < batch.NumRows(); lo += rows {
+		if s.mu.builder == nil {
+			b, err := table.NewBuilder(c.env, s.w.def, c.ids.take())
+			if err != nil {
+				return err
+			}
+			s.mu.builder = b
+		}
+		slice := batch.NewSlice(lo, min(lo+rows, batch.NumRows()))
+		err := s.mu.builder.Append(ctx, slice)
+		slice.Release()
+		if err != nil {
+			return err
+		}
+		if s.mu.builder.Bytes() >= c.options.PartTargetBytes {
+			if err := s.endPartLocked(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *PageSink) endPartLocked(ctx context.Context) error {
+	b := s.mu.builder
+	s.mu.builder = nil
+	p, err := b.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.parts = append(s.mu.parts, &stagedPart{part: p})
+	return nil
+}
+
+// endSmallLocked makes a memory part of the small rows.
+func (s *PageSink) endSmallLocked(ctx context.Context) error {
+	stream, held, err := s.mu.small.finish()
+	if err != nil || stream == nil {
+		return err
+	}
+	p, err := memoryPart(ctx, s.w.c.env, s.w.def, s.w.c.ids.take(), stream)
+	if err != nil {
+		held.Release()
+		return err
+	}
+	s.mu.parts = append(s.mu.parts, &stagedPart{part: p, rows: stream, held: held})
+	return nil
+}
+
+// Finish ends the sink and gives the fragment to list in Commit. The staged rows stay
+// with the write. After an error everything the sink staged is gone.
+func (s *PageSink) Finish(ctx context.Context) (Fragment, error) {
+	leave, err := s.w.enter()
+	if err != nil {
+		return Fragment{}, err
+	}
+	defer leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return Fragment{}, err
+	}
+	if s.mu.builder != nil {
+		err = s.endPartLocked(ctx)
+	} else {
+		err = s.endSmallLocked(ctx)
+	}
+	f := Fragment{WriteID: s.w.id, Task: s.task, Rows: s.mu.rows, Bytes: s.mu.bytes}
+	for _, p := range s.mu.parts {
+		f.Parts = append(f.Parts, p.part.ID())
+	}
+	if err == nil {
+		err = s.w.keepStaged(s, f, s.mu.parts)
+	}
+	s.mu.done = true
+	if err != nil {
+		s.discardLocked()
+		return Fragment{}, wrap(err, "finish the rows of task %q for table %s", s.task, nameOf(s.w.def))
+	}
+	s.mu.parts = nil
+	return f, nil
+}
+
+// Abort gives up what the sink staged. Aborting again, or after Finish, does nothing.
+func (s *PageSink) Abort(context.Context) error {
+	s.w.forgetSink(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.done {
+		return nil
+	}
+	s.mu.done = true
+	return asError(s.discardLocked())
+}
+
+func (w *Write) forgetSink(s *PageSink) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.mu.sinks, s)
+}
+
+func (s *PageSink) discardLocked() error {
+	s.mu.small.discard()
+	for _, p := range s.mu.parts {
+		p.discard(false)
+	}
+	s.mu.parts = nil
+	if s.mu.builder == nil {
+		return nil
+	}
+	b := s.mu.builder
+	s.mu.builder = nil
+	return b.Abort()
+}

@@ -1,0 +1,58 @@
+package connector_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/memconn/memconn/connector"
+)
+
+// TestTenThousandSingleRowInserts wants few parts and no lost row, over a restart too.
+func TestTenThousandSingleRowInserts(t *testing.T) {
+	const inserts, writers = 10_000, 4
+	fs := vfs.NewMem()
+	o := connector.Options{DataDir: testDir, FS: fs, MemoryBudgetBytes: 64 << 20, EngineBytes: -1, PageRows: 1024, Workers: 1}
+	c := open(t, o)
+	create(t, c, kvSpec("t"))
+	var wg sync.WaitGroup
+	for w := range int64(writers) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range int64(inserts / writers) {
+				rdr := kv(w*inserts + i)
+				_, err := c.Append(context.Background(), connector.WriteRequest{Table: tname("t")}, rdr)
+				rdr.Release()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	require.NoError(t, c.Process(t.Context(), tname("t")))
+	s := c.Snapshot()
+	table, err := s.Table(tname("t"))
+	require.NoError(t, err)
+	require.Equal(t, int64(inserts), table.Rows())
+	// Merging keeps the sizes growing geometrically, so there are at most about
+	// log2(10,000) parts, and as many files.
+	require.LessOrEqual(t, len(table.Parts()), 16)
+	s.Close()
+	require.LessOrEqual(t, len(partFiles(t, fs)), 16)
+	var want []int64
+	for w := range int64(writers) {
+		want = append(want, sequence(w*inserts, inserts/writers)...)
+	}
+	require.Equal(t, want, keys(t, c, "t"))
+	require.NoError(t, c.Close(context.Background()))
+	report := requireSound(t, fs)
+	require.LessOrEqual(t, len(report.Tables[0].Parts), 16)
+	c = openClosed(t, o)
+	require.Equal(t, want, keys(t, c, "t"))
+}
