@@ -1,0 +1,151 @@
+package sql
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/predicate"
+	"github.com/memconn/memconn/sql/constraint"
+	"github.com/memconn/memconn/sql/tree"
+	"github.com/memconn/memconn/table"
+)
+
+// fastPlan is a query of one table that the connector answers by itself when the
+// constraint is the whole WHERE clause. Names and types of its result are
+// DuckDB's.
+type fastPlan struct {
+	table  connector.TableName
+	schema *arrow.Schema
+	where  *constraint.Predicate
+
+	// Either aggregates or columns.
+	aggregates []connector.AggregateSpec
+	outputs    []aggregateOutput
+	columns    []string
+	limit      int64 // -1: none
+	offset     int64
+}
+
+// aggregateOutput says how the state of an aggregate becomes a value.
+type aggregateOutput struct {
+	function table.AggregateFunc
+	column   arrow.DataType // what is aggregated; nil for count(*)
+	result   arrow.DataType
+}
+
+// newFastPlan gives nil when the query has no fast path.
+func newFastPlan(p *plan) *fastPlan {
+	simple := p.query.Simple
+	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() {
+		return nil
+	}
+	f := &fastPlan{
+		table: p.tables[0].name, schema: p.schema, where: p.query.Scans[0].Where,
+		limit: simple.Limit, offset: max(simple.Offset, 0),
+	}
+	for i, item := range simple.Items {
+		if simple.Aggregate && !f.addAggregate(item, p.schema.Field(i).Type) || !simple.Aggregate && !f.addColumn(item, p.schema.Field(i).Type) {
+			return nil
+		}
+	}
+	if simple.Aggregate && (f.limit >= 0 || f.offset > 0) {
+		return nil
+	}
+	return f
+}
+
+// addColumn takes a plain column, if its batches need no conversion.
+func (f *fastPlan) addColumn(item tree.Item, result arrow.DataType) bool {
+	f.columns = append(f.columns, item.Column.Name)
+	return arrow.TypeEqual(item.Column.Type, result)
+}
+
+var aggregateFunctions = map[string]table.AggregateFunc{
+	"count_star": table.CountStar, "count": table.Count, "min": table.Min, "max": table.Max,
+	"sum": table.Sum, "avg": table.Avg,
+}
+
+// addAggregate takes an aggregate whose value can be made exactly as DuckDB
+// makes it. Sums of floats depend on the order of addition: DuckDB's business.
+func (f *fastPlan) addAggregate(item tree.Item, result arrow.DataType) bool {
+	function := aggregateFunctions[item.Function]
+	out := aggregateOutput{function: function, result: result}
+	spec := connector.AggregateSpec{Func: function}
+	if function != table.CountStar {
+		out.column, spec.Column = item.Column.Type, item.Column.Name
+		kind, ok := predicate.KindOf(item.Column.Type)
+		if !ok {
+			return false
+		}
+		exact := numeric(item.Column.Type) && kind != predicate.KindFloat
+		switch function {
+		case table.Min, table.Max:
+			ok = arrow.TypeEqual(item.Column.Type, result) && kind != predicate.KindBool
+		case table.Sum:
+			ok = exact && result.ID() == arrow.DECIMAL128
+		case table.Avg:
+			ok = exact && result.ID() == arrow.FLOAT64
+		}
+		if !ok {
+			return false
+		}
+	}
+	f.aggregates = append(f.aggregates, spec)
+	f.outputs = append(f.outputs, out)
+	return true
+}
+
+// numeric says whether DuckDB adds the type up as a number.
+func numeric(t arrow.DataType) bool {
+	return arrow.IsInteger(t.ID()) || t.ID() == arrow.DECIMAL128
+}
+
+// run answers the query, or gives nil when DuckDB has to: the constraint is not
+// the whole WHERE clause, or a value is one that DuckDB alone knows to treat.
+func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, bound constraint.Result) (*output, error) {
+	if !bound.Exact {
+		return nil, nil
+	}
+	if f.columns != nil {
+		return f.scan(x, in, snapshot, bound.Constraint)
+	}
+	states, stats, err := snapshot.Aggregate(x.ctx, connector.AggregateRequest{
+		Table: f.table, Aggregates: f.aggregates, Constraint: bound.Constraint, NoIndexes: !in.indexes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	batch, ok := f.batch(states)
+	if !ok {
+		return nil, nil
+	}
+	rows := &batchRows{batches: []arrow.RecordBatch{batch}}
+	x.onEnd(rows.release)
+	return &output{schema: f.schema, rows: rows, stats: func(s *Stats) {
+		s.add(stats)
+		s.FastPath = true
+	}}, nil
+}
+
+// scan answers a projection.
+func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot, c predicate.Constraint) (*output, error) {
+	request := connector.ScanRequest{Table: f.table, Columns: f.columns, Constraint: c, Limit: -1, NoIndexes: !in.indexes}
+	if f.limit >= 0 {
+		if f.limit+f.offset > 0 && f.limit+f.offset >= f.limit {
+			request.Limit = f.limit + f.offset
+		}
+		if f.limit == 0 {
+			return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
+		}
+	}
+	scan, err := snapshot.Scan(x.ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	x.onEnd(scan.Close)
+	rows := &scanRows{run: x, scan: scan, schema: f.schema, skip: f.offset, left: f.limit}
+	return &output{schema: f.schema, rows: rows, stats: func(s *Stats) {
+		s.add(scan.Stats())
+		s.FastPath = true
+	}}, nil
+}

@@ -1,0 +1,208 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/sql/constraint"
+	"github.com/memconn/memconn/sql/duck"
+	"github.com/memconn/memconn/sql/token"
+	"github.com/memconn/memconn/sql/tree"
+	"github.com/memconn/memconn/table"
+)
+
+// plan is a query that was parsed, resolved and described. It is immutable and
+// shared by statements; it holds as long as its tables are defined as they were.
+type plan struct {
+	query  *tree.Query
+	tables []planTable
+	// schema and params are what DuckDB says of the rewritten query; schema is
+	// nil when it depends on the parameters' types.
+	schema *arrow.Schema
+	params []arrow.Field
+	// fast is set when the query may be answered without DuckDB.
+	fast *fastPlan
+	// quoted is where quotes were put into the text before it was parsed.
+	quoted inserted
+	// arguments say where the literals of fast come from; only in plans that
+	// are kept by normal form.
+	arguments []argument
+}
+
+// planTable is a table the plan was made for.
+type planTable struct {
+	name connector.TableName
+	def  *table.Definition
+}
+
+// valid says whether the plan's tables are in the snapshot as they were.
+func (p *plan) valid(snapshot *connector.Snapshot) bool {
+	for _, t := range p.tables {
+		now, err := snapshot.Table(t.name)
+		if err != nil || now.Definition() != t.def {
+			return false
+		}
+	}
+	return true
+}
+
+// plan finds or makes the plan of a query.
+func (e *Engine) plan(ctx context.Context, text string, in settings, snapshot *connector.Snapshot) (*plan, error) {
+	key := exactKey(text, in.schema)
+	if p := e.plans.get(key); p != nil && p.valid(snapshot) {
+		return p, nil
+	}
+	p, err := e.makePlan(ctx, text, in, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	e.plans.put(key, p)
+	return p, nil
+}
+
+// exactKey is the cache key of a text with all its literals; it can't be equal to
+// a normal form's, which has a zero byte after the schema.
+func exactKey(text, schema string) []byte {
+	key := make([]byte, 0, len(text)+len(schema)+2)
+	key = append(append(key, schema...), 1)
+	return append(key, text...)
+}
+
+func (e *Engine) makePlan(ctx context.Context, text string, in settings, snapshot *connector.Snapshot) (*plan, error) {
+	p, err := e.parsePlan(ctx, text, in, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.describe(ctx, p, snapshot); err != nil {
+		return nil, err
+	}
+	p.fast = newFastPlan(p)
+	return p, nil
+}
+
+// parsePlan makes a plan that DuckDB has not described yet.
+func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapshot *connector.Snapshot) (*plan, error) {
+	engineText, back := quoteDefault(text)
+	parsed, err := e.db.Parse(ctx, engineText)
+	if err != nil {
+		return nil, back.restore(err)
+	}
+	p := &plan{quoted: back}
+	resolve := func(name tree.Name, location int) (*tree.Table, error) {
+		return p.resolve(name, in, snapshot)
+	}
+	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, resolve); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// resolve finds the table that a name in a query means.
+func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot) (*tree.Table, error) {
+	full, err := tableName(name.Catalog, name.Schema, name.Table, in.schema)
+	if err != nil {
+		return nil, err
+	}
+	t, err := snapshot.Table(full)
+	if err != nil {
+		return nil, err
+	}
+	def := t.Definition()
+	p.tables = append(p.tables, planTable{full, def})
+	out := &tree.Table{Schema: def.Schema, Name: def.Name}
+	for i, c := range def.Columns {
+		if err := duck.Supported(c.Type); err != nil {
+			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)
+		}
+		out.Columns = append(out.Columns, constraint.Column{Index: i, Name: c.Name, Type: c.Type})
+	}
+	return out, nil
+}
+
+// tableName completes a name with the catalog and the current schema.
+func tableName(catalog, schema, name, current string) (connector.TableName, error) {
+	if catalog != "" && !strings.EqualFold(catalog, tree.Catalog) {
+		return connector.TableName{}, connector.Errorf(connector.CodeSchemaNotFound, "catalog %s does not exist, the only one is %s", catalog, tree.Catalog)
+	}
+	if schema == "" {
+		schema = current
+	}
+	return connector.TableName{Schema: schema, Table: name}, nil
+}
+
+// describe has DuckDB check the rewritten query and name its columns.
+func (e *Engine) describe(ctx context.Context, p *plan, snapshot *connector.Snapshot) error {
+	conn, err := e.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stmt, err := conn.PrepareTree(ctx, p.query.JSON, duckSources(p.sources(snapshot)))
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	p.schema, p.params = stmt.Schema(), nil
+	for i, name := range stmt.ParamNames() {
+		t := stmt.ParamType(i)
+		if t == nil {
+			t = arrow.Null
+		}
+		p.params = append(p.params, arrow.Field{Name: name, Type: t, Nullable: true})
+	}
+	return nil
+}
+
+// inserted remembers where quoteDefault put quotes.
+type inserted []int // offsets in the new text
+
+// original gives the offset in the original text.
+func (in inserted) original(offset int) int {
+	moved := offset
+	for _, at := range in {
+		if at < offset {
+			moved--
+		}
+	}
+	return moved
+}
+
+// restore moves the place of a syntax error back to the original text.
+func (in inserted) restore(err error) error {
+	var syntax *duck.SyntaxError
+	if !errors.As(err, &syntax) || len(in) == 0 || syntax.Position < 0 {
+		return err
+	}
+	moved := *syntax
+	moved.Position = in.original(syntax.Position)
+	return &moved
+}
+
+// quoteDefault quotes the name default where it qualifies a table: DuckDB's
+// grammar reserves the word, and memconn's default schema has that name.
+func quoteDefault(text string) (string, inserted) {
+	if !strings.Contains(strings.ToLower(text), "default") {
+		return text, nil
+	}
+	var b strings.Builder
+	var at inserted
+	s := token.New(text)
+	last := 0
+	var before token.Token
+	for t := s.Next(); t.Kind != token.EOF; t = s.Next() {
+		if t.Kind == token.Punct && s.Text(t) == "." && before.Kind == token.Ident && strings.EqualFold(s.Text(before), "default") {
+			b.WriteString(text[last:before.Start])
+			at = append(at, b.Len())
+			b.WriteString(token.QuoteIdent(s.Text(before)))
+			at = append(at, b.Len()-1)
+			last = before.End
+		}
+		before = t
+	}
+	b.WriteString(text[last:])
+	return b.String(), at
+}

@@ -1,0 +1,167 @@
+package sql
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/sql/constraint"
+	"github.com/memconn/memconn/sql/duck"
+)
+
+// output is what a statement gives: rows, a count, or neither.
+type output struct {
+	schema *arrow.Schema
+	rows   rowSource
+	count  int64
+	counts bool
+	stats  func(*Stats)
+	// sources are the scans of a query that DuckDB runs.
+	sources []*source
+}
+
+// hold takes a snapshot that lives as long as the statement.
+func (x *execution) hold() *connector.Snapshot {
+	snapshot := x.engine.conn.Snapshot()
+	x.onEnd(snapshot.Close)
+	return snapshot
+}
+
+// runPlan answers a query: directly if it can be, else by DuckDB.
+func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	literals, err := paramLiterals(p.params, params)
+	if err != nil {
+		return nil, err
+	}
+	if in.fastPath && p.fast != nil {
+		bound := p.fast.where.Bind(fill(p.fast.where.Refs(), literals))
+		if out, err := p.fast.run(x, in, snapshot, bound); out != nil || err != nil {
+			return out, err
+		}
+	}
+	sources := p.boundSources(snapshot, in, literals)
+	return x.runEngine(p, sources, params)
+}
+
+// boundSources makes the sources with their constraints.
+func (p *plan) boundSources(snapshot *connector.Snapshot, in settings, params map[string]constraint.Literal) []*source {
+	sources := p.sources(snapshot)
+	for i, s := range sources {
+		where := p.query.Scans[i].Where
+		s.constraint = where.Bind(fill(where.Refs(), params)).Constraint
+		s.noIndexes = !in.indexes
+	}
+	return sources
+}
+
+// fill puts the values of parameters into the literals of a predicate.
+func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constraint.Literal {
+	out := make([]constraint.Literal, len(refs))
+	for i, r := range refs {
+		out[i] = r.Literal
+		if r.Param != "" {
+			out[i] = params[r.Param]
+		}
+	}
+	return out
+}
+
+// runEngine runs the rewritten query in DuckDB.
+func (x *execution) runEngine(p *plan, sources []*source, params []any) (*output, error) {
+	return x.runTree(p.query.JSON, sources, params)
+}
+
+// runTree prepares and executes a tree; the rows are read by the output.
+func (x *execution) runTree(tree []byte, sources []*source, params []any) (*output, error) {
+	conn, err := x.engine.db.Conn(x.ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.onEnd(func() { _ = conn.Close() })
+	stmt, err := conn.PrepareTree(x.ctx, tree, duckSources(sources))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.Execute(x.ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	stats := func(s *Stats) {
+		for _, src := range sources {
+			src.addTo(s)
+		}
+	}
+	return &output{schema: rows.Schema(), rows: engineRows{rows}, stats: stats, sources: sources}, nil
+}
+
+// engineRows reads DuckDB's rows.
+type engineRows struct{ rows *duck.Rows }
+
+func (r engineRows) next(ctx context.Context) (arrow.RecordBatch, error) { return r.rows.Next(ctx) }
+
+// paramLiterals gives the parameters' values by identifier, as far as constraints
+// can be derived from them.
+func paramLiterals(identifiers []arrow.Field, params []any) (map[string]constraint.Literal, error) {
+	if len(params) != len(identifiers) {
+		return nil, badArgument("the statement has %d parameters, %d values were given", len(identifiers), len(params))
+	}
+	if len(params) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]constraint.Literal, len(params))
+	for i, value := range params {
+		name := identifiers[i].Name
+		if named, ok := value.(duck.Named); ok {
+			name, value = named.Name, named.Value
+		}
+		out[name] = paramLiteral(value)
+	}
+	return out, nil
+}
+
+// paramLiteral converts a parameter's value; Unknown constrains nothing.
+func paramLiteral(value any) constraint.Literal {
+	integer := func(v int64) constraint.Literal {
+		return constraint.Literal{Type: constraint.Integer, I: v, Typed: true}
+	}
+	switch v := value.(type) {
+	case nil:
+		return constraint.Literal{Type: constraint.Null}
+	case bool:
+		l := constraint.Literal{Type: constraint.Bool}
+		if v {
+			l.I = 1
+		}
+		return l
+	case int:
+		return integer(int64(v))
+	case int8:
+		return integer(int64(v))
+	case int16:
+		return integer(int64(v))
+	case int32:
+		return integer(int64(v))
+	case int64:
+		return integer(v)
+	case uint8:
+		return integer(int64(v))
+	case uint16:
+		return integer(int64(v))
+	case uint32:
+		return integer(int64(v))
+	case float32:
+		return constraint.Literal{Type: constraint.Double, F: float64(v)}
+	case float64:
+		return constraint.Literal{Type: constraint.Double, F: v}
+	case string:
+		return constraint.Literal{Type: constraint.String, S: v, Typed: true}
+	case []byte:
+		return constraint.Literal{Type: constraint.Blob, S: string(v)}
+	case [16]byte:
+		return constraint.Literal{Type: constraint.UUID, S: string(v[:])}
+	case arrow.Date32:
+		return constraint.Literal{Type: constraint.Date, I: int64(v)}
+	}
+	return constraint.Literal{}
+}

@@ -1,0 +1,98 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/memconn/memconn/sql/constraint"
+)
+
+// argument says where the value of a literal of a cached plan comes from when
+// its text comes again with other literals.
+type argument struct {
+	slot    int                // index of a literal of the text; -1: none
+	cast    string             // the type that the text casts the literal to
+	param   string             // identifier of a parameter, or ""
+	literal constraint.Literal // the value, when it is neither
+}
+
+// repeat answers a query whose text, but for the values of its literals, ran
+// before and had a fast path. It gives nil when there is no such plan, or when it
+// does not fit these values.
+func (x *execution) repeat(text string, in settings, params []any) (*output, error) {
+	n := normals.Get().(*normal)
+	defer normals.Put(n)
+	if !n.normalise(text, in.schema) {
+		return nil, nil
+	}
+	p := x.engine.plans.get(n.key)
+	if p == nil {
+		return nil, nil
+	}
+	values, err := paramLiterals(p.params, params)
+	if err != nil {
+		return nil, err
+	}
+	literals := make([]constraint.Literal, len(p.arguments))
+	for i, a := range p.arguments {
+		switch {
+		case a.slot >= 0:
+			literals[i] = constraint.Cast(n.literal(n.slots[a.slot]), a.cast)
+		case a.param != "":
+			literals[i] = values[a.param]
+		default:
+			literals[i] = a.literal
+		}
+	}
+	snapshot := x.hold()
+	if !p.valid(snapshot) {
+		return nil, nil
+	}
+	return p.fast.run(x, in, snapshot, p.fast.where.Bind(literals))
+}
+
+// learn keeps a plan with a fast path for all texts that differ only in the
+// values of literals, if each of them is one literal of the constraint.
+func (e *Engine) learn(p *plan, text, schema string) {
+	if p.fast == nil || !isASCII(text) {
+		return
+	}
+	n := new(normal)
+	if !n.normalise(text, schema) || e.plans.get(n.key) != nil && e.plans.get(n.key).query == p.query {
+		return
+	}
+	arguments, ok := p.match(n)
+	if !ok {
+		return
+	}
+	learned := *p
+	learned.arguments = arguments
+	e.plans.put(n.key, &learned)
+}
+
+// match finds for each literal of the text the one of the constraint that it is.
+func (p *plan) match(n *normal) ([]argument, bool) {
+	at := make(map[int]int, len(n.slots))
+	for i, s := range n.slots {
+		at[s.location()] = i
+	}
+	matched := 0
+	var arguments []argument
+	for _, ref := range p.fast.where.Refs() {
+		a := argument{slot: -1, cast: ref.Cast, param: ref.Param, literal: ref.Literal}
+		if i, ok := at[p.quoted.original(ref.Location)]; ok && ref.Location >= 0 && ref.Param == "" {
+			value := constraint.Cast(n.literal(n.slots[i]), ref.Cast)
+			if ref.Fixed || !equalLiterals(value, ref.Literal) {
+				return nil, false
+			}
+			a.slot = i
+			matched++
+			delete(at, n.slots[i].location())
+		}
+		arguments = append(arguments, a)
+	}
+	return arguments, matched == len(n.slots)
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0
+}

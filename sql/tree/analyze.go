@@ -1,0 +1,434 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/memconn/memconn/sql/constraint"
+)
+
+// object is a node of the JSON tree.
+type object = map[string]any
+
+// maxDepth bounds the nesting of the tree.
+const maxDepth = 2000
+
+// UnsupportedError names what the query uses and memconn does not have.
+type UnsupportedError struct{ What string }
+
+// Error implements error.
+func (e *UnsupportedError) Error() string { return e.What + " is not supported" }
+
+// Name is a table reference as written; empty parts were left out.
+type Name struct{ Catalog, Schema, Table string }
+
+// String joins the parts with dots.
+func (n Name) String() string {
+	out := n.Table
+	if n.Schema != "" {
+		out = n.Schema + "." + out
+	}
+	if n.Catalog != "" {
+		out = n.Catalog + "." + out
+	}
+	return out
+}
+
+// Table is what the resolver answers: the columns in order, and the name in full.
+type Table struct {
+	Schema, Name string
+	Columns      []constraint.Column
+	// Tag is handed through to Scan.
+	Tag any
+}
+
+// Resolver finds the table that a name means. location is the byte offset of the
+// reference in the text. Its errors end the analysis.
+type Resolver func(name Name, location int) (*Table, error)
+
+// Scan is one table reference of the query.
+type Scan struct {
+	// Handle is the argument of the table function in the rewritten tree.
+	Handle string
+	Table  *Table
+	// Alias is the name the reference has in the query.
+	Alias string
+	// Where holds for every row that matters to the query.
+	Where *constraint.Predicate
+
+	used     []bool   // columns that some expression may name
+	names    []string // visible column names, after column aliases
+	node     object   // the reference in the tree
+	implicit bool     // no alias was written
+	pushable bool     // no sample
+	conjunct []any
+}
+
+// Query is an analysed statement.
+type Query struct {
+	// JSON is the rewritten tree.
+	JSON []byte
+	// Scans are the table references in the order they were met.
+	Scans []*Scan
+	// Params are the identifiers of the parameters, numbers in order first.
+	Params []string
+	// Simple is set when the query may be answered without DuckDB.
+	Simple *Simple
+}
+
+// Analyze reads a tree and rewrites its table references into calls of function.
+func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
+	root, err := decode(tree)
+	if err != nil {
+		return nil, err
+	}
+	statements, _ := root["statements"].([]any)
+	if len(statements) != 1 {
+		return nil, errors.New("the query's tree must hold one statement")
+	}
+	statement, _ := statements[0].(object)
+	if bytes.Contains(tree, []byte(function)) && calls(root, function) {
+		return nil, &UnsupportedError{What: "a call of " + function}
+	}
+	a := &analysis{function: function, resolve: resolve, params: map[string]bool{}}
+	simple := recognise(statement["node"])
+	if err := a.walk(statement, scope{}, 0); err != nil {
+		return nil, err
+	}
+	q := &Query{Scans: a.scans, Params: sortedParams(a.params)}
+	if simple != nil && len(a.scans) == 1 && simple.resolve(a.scans[0]) {
+		q.Simple = simple
+	}
+	if q.JSON, err = json.Marshal(root); err != nil {
+		return nil, fmt.Errorf("write the query's tree: %w", err)
+	}
+	return q, nil
+}
+
+// sortedParams puts numbered parameters in order, then named ones by name.
+func sortedParams(set map[string]bool) []string {
+	out := slices.Collect(maps.Keys(set))
+	slices.SortFunc(out, func(a, b string) int {
+		x, errX := strconv.Atoi(a)
+		y, errY := strconv.Atoi(b)
+		switch {
+		case errX == nil && errY == nil:
+			return x - y
+		case errX == nil:
+			return -1
+		case errY == nil:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return out
+}
+
+type analysis struct {
+	function string
+	resolve  Resolver
+	scans    []*Scan
+	params   map[string]bool
+}
+
+// scope is what names mean at a place of the query.
+type scope struct {
+	ctes  *cteName
+	froms *from
+}
+
+// cteName is a list of the common table expressions in scope.
+type cteName struct {
+	name  string // folded
+	outer *cteName
+}
+
+// from is the FROM clause of a SELECT, and those around it.
+type from struct {
+	scans []*Scan
+	// joined are the folded names of USING columns: they belong to more than
+	// one table. natural says that any column may.
+	joined  map[string]bool
+	natural bool
+	outer   *from
+}
+
+func fold(name string) string { return strings.ToLower(name) }
+
+func (s scope) hasCTE(name string) bool {
+	for c := s.ctes; c != nil; c = c.outer {
+		if c.name == fold(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// walk visits a value of the tree.
+func (a *analysis) walk(value any, s scope, depth int) error {
+	if depth > maxDepth {
+		return &UnsupportedError{What: fmt.Sprintf("a query nested deeper than %d", maxDepth)}
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if err := a.walk(item, s, depth+1); err != nil {
+				return err
+			}
+		}
+	case object:
+		return a.walkObject(v, s, depth)
+	}
+	return nil
+}
+
+func (a *analysis) walkObject(o object, s scope, depth int) error {
+	if ctes, ok := o["cte_map"].(object); ok {
+		inner, err := a.walkCTEs(ctes, s, depth)
+		if err != nil {
+			return err
+		}
+		s = inner
+	}
+	switch o["type"] {
+	case "SELECT_NODE":
+		return a.walkSelect(o, s, depth)
+	case "RECURSIVE_CTE_NODE":
+		s.ctes = &cteName{fold(text(o["cte_name"])), s.ctes}
+	case "BASE_TABLE":
+		// Outside of a FROM clause that walkSelect knows: a PIVOT's source.
+		if _, ok := o["table_name"]; ok {
+			_, err := a.reference(o, s)
+			return err
+		}
+	case "SHOW_REF":
+		if o["query"] == nil {
+			return &UnsupportedError{What: "SHOW inside a query"}
+		}
+	case "COLUMN_REF":
+		shorten(o, s.froms)
+		s.froms.use(o)
+		return nil
+	case "STAR":
+		s.froms.useAll(text(o["relation_name"]))
+	case "VALUE_PARAMETER":
+		a.params[text(o["identifier"])] = true
+		return nil
+	}
+	return a.walkFields(o, s, depth)
+}
+
+// walkFields visits all fields but the CTEs, in a fixed order.
+func (a *analysis) walkFields(o object, s scope, depth int) error {
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if key == "cte_map" {
+			continue
+		}
+		if err := a.walk(o[key], s, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walkCTEs visits WITH clauses: each sees those before it, and itself only if it
+// is recursive.
+func (a *analysis) walkCTEs(ctes object, s scope, depth int) (scope, error) {
+	entries, _ := ctes["map"].([]any)
+	for _, entry := range entries {
+		e, _ := entry.(object)
+		if err := a.walk(e["value"], s, depth+1); err != nil {
+			return s, err
+		}
+		s.ctes = &cteName{fold(text(e["key"])), s.ctes}
+	}
+	return s, nil
+}
+
+func (a *analysis) walkSelect(o object, s scope, depth int) error {
+	f := &from{outer: s.froms, joined: map[string]bool{}}
+	inner := scope{ctes: s.ctes, froms: f}
+	root, err := a.collect(o["from_table"], inner, depth)
+	if err != nil {
+		return err
+	}
+	f.untangle()
+	if o["sample"] == nil {
+		root.push(conjuncts(o["where_clause"]))
+	} else {
+		root.push(nil)
+	}
+	if err := a.walkFields(o, inner, depth); err != nil {
+		return err
+	}
+	for _, scan := range f.scans {
+		scan.Where = constraint.Compile(scan.conjunct, f.resolver(scan))
+	}
+	return nil
+}
+
+// collect finds the table references of a FROM clause itself, not those of
+// subqueries in it, and rewrites them.
+func (a *analysis) collect(value any, s scope, depth int) (*item, error) {
+	o, ok := value.(object)
+	if !ok || depth > maxDepth {
+		return nil, nil
+	}
+	switch o["type"] {
+	case "BASE_TABLE":
+		scan, err := a.reference(o, s)
+		if scan == nil {
+			return nil, err
+		}
+		s.froms.scans = append(s.froms.scans, scan)
+		return &item{scan: scan}, nil
+	case "JOIN":
+		using, _ := o["using_columns"].([]any)
+		for _, name := range using {
+			s.froms.joined[fold(text(name))] = true
+		}
+		s.froms.natural = s.froms.natural || o["ref_type"] == "NATURAL"
+		left, err := a.collect(o["left"], s, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		right, err := a.collect(o["right"], s, depth+1)
+		return &item{join: o, left: left, right: right}, err
+	}
+	return nil, nil
+}
+
+// reference resolves a BASE_TABLE and turns it into a table function in place;
+// nil for a common table expression.
+func (a *analysis) reference(o object, s scope) (*Scan, error) {
+	name := Name{text(o["catalog_name"]), text(o["schema_name"]), text(o["table_name"])}
+	if name.Schema == "" && name.Catalog == "" && s.hasCTE(name.Table) {
+		return nil, nil
+	}
+	if o["at_clause"] != nil {
+		return nil, &UnsupportedError{What: "AT (time travel)"}
+	}
+	table, err := a.resolve(name, location(o))
+	if err != nil {
+		return nil, err
+	}
+	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil}
+	scan.Where = constraint.Compile(nil, nil)
+	if scan.Alias == "" {
+		scan.Alias, scan.implicit = name.Table, true
+	}
+	aliases, _ := o["column_name_alias"].([]any)
+	for i, c := range table.Columns {
+		visible := c.Name
+		if i < len(aliases) {
+			visible = text(aliases[i])
+		}
+		scan.names = append(scan.names, visible)
+	}
+	scan.used = make([]bool, len(scan.names))
+	a.scans = append(a.scans, scan)
+	delete(o, "schema_name")
+	delete(o, "table_name")
+	delete(o, "catalog_name")
+	delete(o, "at_clause")
+	o["type"], o["alias"] = "TABLE_FUNCTION", scan.Alias
+	o["with_ordinality"] = "WITHOUT_ORDINALITY"
+	o["function"] = call(a.function, scan.Handle)
+	return scan, nil
+}
+
+// calls says whether the tree calls function anywhere.
+func calls(value any, function string) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return calls(item, function) })
+	case object:
+		if name, ok := v["function_name"].(string); ok && strings.EqualFold(name, function) {
+			return true
+		}
+		for _, item := range v {
+			if calls(item, function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// call builds the tree of function('argument').
+func call(function, argument string) object {
+	return object{
+		"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere,
+		"function_name": function, "schema": "", "catalog": "", "filter": nil,
+		"order_bys": object{"type": "ORDER_MODIFIER", "orders": []any{}},
+		"distinct":  false, "is_operator": false, "export_state": false,
+		"children": []any{object{
+			"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
+			"value": object{"type": object{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": argument},
+		}},
+	}
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// location reads query_location, -1 for none.
+func location(o object) int {
+	n, _ := o["query_location"].(json.Number)
+	v, err := strconv.Atoi(n.String())
+	if err != nil {
+		return -1
+	}
+	return v
+}
+
+// use marks the columns that a reference may mean.
+func (f *from) use(o object) {
+	names, _ := o["column_names"].([]any)
+	if len(names) == 0 {
+		return
+	}
+	last := text(names[len(names)-1])
+	for ; f != nil; f = f.outer {
+		for _, scan := range f.scans {
+			if len(names) > 1 && !strings.EqualFold(text(names[0]), scan.Alias) {
+				continue
+			}
+			for i, name := range scan.names {
+				scan.used[i] = scan.used[i] || strings.EqualFold(name, last)
+			}
+		}
+	}
+}
+
+// useAll marks all columns of the FROM clause, or of one of its tables.
+func (f *from) useAll(relation string) {
+	if f == nil {
+		return
+	}
+	for _, scan := range f.scans {
+		for i := range scan.used {
+			scan.used[i] = scan.used[i] || relation == "" || strings.EqualFold(relation, scan.Alias)
+		}
+	}
+}
+
+// Used gives the names of the table's columns that the query may read; USING
+// columns and stars over subqueries may be among the others.
+func (s *Scan) Used() []string {
+	var out []string
+	for i, c := range s.Table.Columns {
+		if s.used[i] {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
