@@ -1,0 +1,43 @@
+# memconn. The README's two commands are `make demo` and `make test`.
+
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+LINT      := $(GO) tool -modfile=tools/go.mod golangci-lint
+
+.PHONY: build demo test test-long test-clients check lint bench clean
+
+build: ## the server and client, bin/memconn
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/memconn ./cmd/memconn
+
+demo: build ## the tour on real flights data; exits 0 only if every step checked out
+	bin/memconn demo
+
+test: ## every test, with the race detector
+	$(GO) vet ./...
+	$(GO) test -race -timeout 20m ./...
+
+test-long: ## the same with more rounds of the random and crash tests
+	MEMCONN_TEST_LONG=1 $(GO) test -race -timeout 120m ./...
+
+test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real server
+	MEMCONN_TEST_PYTHON=$(CURDIR)/.venv/bin/python $(GO) test -race -timeout 10m -tags clients -run TestPythonClients ./integration
+
+.venv/ready: integration/python/requirements.txt
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet --requirement integration/python/requirements.txt
+	touch .venv/ready
+
+lint: ## golangci-lint at the version that tools/go.mod pins
+	$(LINT) run
+
+check: ## what a change must pass: format, tidy modules, lint, tests
+	test -z "$$(gofmt -l .)"
+	$(GO) mod tidy -diff
+	$(MAKE) lint test
+
+bench: build ## the performance scenarios beside DuckDB; exits 1 when a must is missed
+	bin/memconn bench
+
+clean:
+	rm -rf bin

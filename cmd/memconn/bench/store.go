@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/sql"
+)
+
+// engineShare of the budget goes to the embedded engine, an eighth: the queries
+// that are measured need little of it, and the tables are to have the rest.
+const engineShare = 8
+
+// store is memconn, open on a data directory.
+type store struct {
+	conn   *connector.Connector
+	engine *sql.Engine
+}
+
+func (s *suite) storeOptions() connector.Options {
+	return connector.Options{
+		DataDir:           filepath.Join(s.dir, "data"),
+		MemoryBudgetBytes: s.o.BudgetBytes, EngineBytes: s.o.BudgetBytes / engineShare, PartTargetBytes: s.o.PartBytes,
+		// A load becomes a queue of parts that wait until they are told to be processed.
+		ProcessingDelay: 24 * time.Hour,
+	}
+}
+
+// openStore opens connector and SQL engine. Background jobs are paused, so that
+// none runs beside a measurement; Process works nevertheless.
+func openStore(ctx context.Context, o connector.Options) (*store, error) {
+	conn, err := connector.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	conn.PauseJobs()
+	engine, err := sql.New(conn, sql.Options{MemoryLimitBytes: o.EngineBytes})
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return &store{conn: conn, engine: engine}, nil
+}
+
+func (t *store) close(ctx context.Context) error {
+	return errors.Join(t.engine.Close(ctx), t.conn.Close(ctx))
+}
+
+// load makes a table with the generated rows in one commit, unprocessed, and
+// gives the time that took, the making of the rows included.
+func (t *store) load(ctx context.Context, events *Events, spec connector.TableSpec) (time.Duration, error) {
+	for _, f := range events.Schema().Fields() {
+		spec.Columns = append(spec.Columns, connector.ColumnSpec{Name: f.Name, Type: f.Type})
+	}
+	reader := array.ReaderFromIter(events.Schema(), events.All(ctx))
+	defer reader.Release()
+	begin := time.Now()
+	done, err := t.conn.Append(ctx, connector.WriteRequest{Create: &spec, CreateOptions: connector.CreateOptions{OrReplace: true}}, reader)
+	if err != nil {
+		return 0, err
+	}
+	if done.Rows != events.Rows() {
+		return 0, fmt.Errorf("loaded %d rows into %s, want %d", done.Rows, spec.Name, events.Rows())
+	}
+	return time.Since(begin), nil
+}
+
+// process sorts, indexes and spills the table's rows and gives the time.
+func (t *store) process(ctx context.Context, name string) (time.Duration, error) {
+	begin := time.Now()
+	err := t.conn.Process(ctx, connector.TableName{Table: name})
+	return time.Since(begin), err
+}
+
+// specBy is the table sorted by a column; "" leaves it unsorted.
+func specBy(column string) connector.TableSpec {
+	spec := connector.TableSpec{Name: connector.TableName{Table: tableBy(column)}}
+	if column != "" {
+		spec.SortedBy = []connector.SortSpec{{Column: column}}
+	}
+	return spec
+}
+
+// keepOnly drops memconn's tables but those sorted by the columns named, so that
+// the budget is theirs.
+func (s *suite) keepOnly(ctx context.Context, columns ...string) error {
+	keep := map[string]bool{}
+	for _, c := range columns {
+		keep[tableBy(c)] = true
+	}
+	snapshot := s.store.conn.Snapshot()
+	var drop []connector.TableName
+	for _, t := range snapshot.Tables(connector.DefaultSchema) {
+		if !keep[t.Name().Table] {
+			drop = append(drop, t.Name())
+		}
+	}
+	snapshot.Close()
+	for _, name := range drop {
+		if err := s.store.conn.DropTable(ctx, name, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted makes sure that memconn has the table sorted by the column, processed.
+func (s *suite) sorted(ctx context.Context, column string) error {
+	if exists, err := s.exists(tableBy(column)); exists || err != nil {
+		return err
+	}
+	s.say("load %d rows into memconn and sort by %s", s.o.Rows, column)
+	events, err := s.events()
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.load(ctx, events, specBy(column)); err != nil {
+		return err
+	}
+	_, err = s.store.process(ctx, tableBy(column))
+	return err
+}
+
+// exists says whether memconn has the table, with all its rows processed.
+func (s *suite) exists(name string) (bool, error) {
+	snapshot := s.store.conn.Snapshot()
+	defer snapshot.Close()
+	t, err := snapshot.Table(connector.TableName{Table: name})
+	if connector.CodeOf(err) == connector.CodeTableNotFound {
+		return false, nil
+	}
+	return err == nil && t.Rows() == s.o.Rows && t.Processed(), err
+}

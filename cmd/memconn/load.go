@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/memconn/memconn/api/fileformat"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// loadModes are the modes of Flight SQL bulk ingest by their names.
+var loadModes = map[string]flightsql.TableDefinitionOptions{
+	"create":        {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionFail},
+	"append":        {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionFail, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionAppend},
+	"replace":       {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionReplace},
+	"create_append": {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionAppend},
+}
+
+// loadOptions are the flags of load.
+type loadOptions struct {
+	table, mode, format, address string
+	sortedBy, index, primaryKey  []string
+	delimiter                    string
+	quiet                        bool
+}
+
+func loadCommand() *cobra.Command {
+	var o loadOptions
+	cmd := &cobra.Command{
+		Use:   "load FILE... --table [SCHEMA.]TABLE",
+		Short: "Load Parquet, CSV, NDJSON or Arrow files into a table, in one atomic commit",
+		Example: `  memconn load flights.parquet --table flights --sorted-by origin,date --index destination
+  memconn load day1.csv day2.csv --table events --mode append`,
+		Args: atLeast(1, "at least one file"),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.table == "" {
+				return usagef("--table is missing: name the table to load into")
+			}
+			if _, known := loadModes[o.mode]; !known {
+				return usagef("unknown mode %q; known are append, create, create_append, replace", o.mode)
+			}
+			return load(cmd.Context(), files, o, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.table, "table", "", "table to load into, [schema.]table")
+	flags.StringVar(&o.mode, "mode", "create", "create, append, replace or create_append")
+	flags.StringVar(&o.format, "format", "", "arrow, arrow_file, parquet, csv or ndjson (default: by the file's extension)")
+	flags.StringVar(&o.delimiter, "delimiter", "", "field delimiter of CSV files (default: comma, tab for .tsv)")
+	flags.StringSliceVar(&o.sortedBy, "sorted-by", nil, "sort columns of a new table, as a,'b DESC NULLS FIRST'")
+	flags.StringSliceVar(&o.index, "index", nil, "columns of a new table that get Bloom filters")
+	flags.StringSliceVar(&o.primaryKey, "primary-key", nil, "primary key of a new table")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress bar")
+	addURLFlag(cmd, &o.address)
+	return cmd
+}
+
+// load sends every file as one ingest: either all rows of all files are there
+// afterwards, or none.
+func load(ctx context.Context, files []string, o loadOptions, out io.Writer) error {
+	inputs, total, err := openInputs(files, o)
+	defer func() {
+		for _, in := range inputs {
+			in.file.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	bar := progress(total, o.quiet)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reader, err := newFilesReader(inputs, bar, cancel)
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	c, err := dial(o.address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	begin := time.Now()
+	rows, err := c.ExecuteIngest(ctx, reader, ingestOptions(o))
+	_ = bar.Exit()
+	if failure := reader.Err(); failure != nil { // the cause; what the server saw is its echo
+		return fmt.Errorf("nothing was loaded: %w", failure)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing was loaded: %w", c.explain(err))
+	}
+	elapsed := time.Since(begin)
+	fmt.Fprintf(out, "loaded %s into %s in %s (%.0f rows/s)\n", plural(rows, "row"), o.table,
+		elapsed.Round(time.Millisecond), float64(rows)/max(elapsed.Seconds(), 1e-9))
+	return nil
+}
+
+// ingestOptions says what to do with a table that is there and one that is not.
+func ingestOptions(o loadOptions) *flightsql.ExecuteIngestOpts {
+	definition := loadModes[o.mode]
+	options := &flightsql.ExecuteIngestOpts{TableDefinitionOptions: &definition, Table: o.table, Options: map[string]string{}}
+	if schema, table, qualified := strings.Cut(o.table, "."); qualified {
+		options.Schema, options.Table = &schema, table
+	}
+	for key, columns := range map[string][]string{"memconn.sorted_by": o.sortedBy, "memconn.index_columns": o.index, "memconn.primary_key": o.primaryKey} {
+		if len(columns) > 0 {
+			options.Options[key] = strings.Join(columns, ",")
+		}
+	}
+	return options
+}
+
+// input is one opened file and how to read it.
+type input struct {
+	name    string
+	file    *os.File
+	format  fileformat.Format
+	options fileformat.Options
+}
+
+// openInputs opens every file before anything is sent, so that a misspelt name
+// is known at once. The inputs opened so far are returned with an error too.
+func openInputs(files []string, o loadOptions) ([]input, int64, error) {
+	var inputs []input
+	var total int64
+	for _, name := range files {
+		in := input{name: name}
+		if err := in.choose(o); err != nil {
+			return inputs, 0, err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return inputs, 0, err
+		}
+		in.file = f
+		inputs = append(inputs, in)
+		info, err := f.Stat()
+		if err != nil {
+			return inputs, 0, err
+		}
+		if info.IsDir() {
+			return inputs, 0, fmt.Errorf("%s is a directory; name its files", name)
+		}
+		total += info.Size()
+	}
+	return inputs, total, nil
+}
+
+// choose finds the file's format and dialect.
+func (in *input) choose(o loadOptions) error {
+	known := false
+	if o.format != "" {
+		format, err := fileformat.ParseFormat(o.format)
+		if err != nil {
+			return errUsage{err}
+		}
+		in.format = format
+	} else if in.format, known = fileformat.FromFileName(in.name); !known {
+		return usagef("%s: the extension tells no format; say --format arrow, arrow_file, parquet, csv or ndjson", in.name)
+	}
+	if strings.HasSuffix(strings.ToLower(in.name), ".tsv") {
+		in.options.CSV.Delimiter = '\t'
+	}
+	switch d := strings.ReplaceAll(o.delimiter, `\t`, "\t"); len(d) {
+	case 0:
+	case 1:
+		in.options.CSV.Delimiter = d[0]
+	default:
+		return usagef("--delimiter is one character, got %q", o.delimiter)
+	}
+	return nil
+}
+
+// progress is a bar on a terminal and nothing elsewhere.
+func progress(total int64, quiet bool) *progressbar.ProgressBar {
+	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return progressbar.DefaultBytesSilent(total)
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowBytes(true), progressbar.OptionSetDescription("loading"),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+}
+
+// filesReader is one record reader over several files of one schema. When a
+// file breaks, it cancels the load before it ends, so that the server never
+// takes the rows before the fault for the whole.
+type filesReader struct {
+	array.RecordReader
+	rest   []input
+	bar    *progressbar.ProgressBar
+	cancel context.CancelFunc
+	name   string
+	err    error
+}
+
+func newFilesReader(inputs []input, bar *progressbar.ProgressBar, cancel context.CancelFunc) (*filesReader, error) {
+	r := &filesReader{rest: inputs, bar: bar, cancel: cancel}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// open starts the next file and checks that its columns are those of the first.
+func (r *filesReader) open() error {
+	in := r.rest[0]
+	r.rest = r.rest[1:]
+	next, err := fileformat.Open(in.format, io.TeeReader(in.file, r.bar), in.options)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.name, err)
+	}
+	if r.RecordReader != nil {
+		if first := r.Schema(); !next.Schema().Equal(first) {
+			defer next.Release()
+			return fmt.Errorf("%s has other columns than %s: %s, not %s", in.name, r.name, next.Schema(), first)
+		}
+		r.RecordReader.Release()
+	} else {
+		r.name = in.name
+	}
+	r.RecordReader = next
+	return nil
+}
+
+// Next moves to the next batch, over the ends of files.
+func (r *filesReader) Next() bool {
+	for r.err == nil {
+		if r.RecordReader.Next() {
+			return true
+		}
+		if err := r.RecordReader.Err(); err != nil {
+			r.err = fmt.Errorf("%s: %w", r.name, err)
+		} else if len(r.rest) == 0 {
+			return false
+		} else {
+			r.err = r.open()
+		}
+	}
+	r.cancel()
+	return false
+}
+
+// Err tells why Next ended early.
+func (r *filesReader) Err() error { return r.err }

@@ -1,0 +1,112 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/memconn/memconn"
+
+// layers gives every package the packages of memconn that it may import; a name
+// stands for the package and all below it. The picture is in
+// docs/ARCHITECTURE.md.
+var layers = map[string][]string{
+	"predicate":     {},
+	"spill":         {},
+	"configs":       {},
+	"integration":   {},
+	"sql/duck":      {},
+	"sortidx":       {"predicate"},
+	"minmax":        {"predicate"},
+	"bloom":         {"predicate"},
+	"sparse":        {"predicate", "sortidx"},
+	"table":         {"predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
+	"table/catalog": {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
+	"connector":     {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
+	"sql":           {"sql", "connector", "table", "predicate", "sortidx"},
+	"api":           {"api", "sql", "connector", "table", "predicate", "spill"},
+	"cmd/memconn":   {"cmd/memconn", "api", "sql", "connector", "configs", "table", "spill", "predicate"},
+}
+
+type listed struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// TestImportsPointDown fails when a package imports one that is not below it.
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		allowed, found := allowedFor(name)
+		require.True(t, found, "package %q has no place in the layers; give it one here and in docs/ARCHITECTURE.md", name)
+		for _, imported := range p.Imports {
+			below, ours := strings.CutPrefix(imported, module+"/")
+			if ours && !within(below, allowed) && !strings.HasPrefix(below, name+"/") {
+				t.Errorf("%s imports %s, which is not below it", name, below)
+			}
+		}
+	}
+}
+
+// TestOnlyTheEngineBridgeImportsDuckDB keeps cgo in one place.
+func TestOnlyTheEngineBridgeImportsDuckDB(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "github.com/duckdb/") && !strings.HasPrefix(p.ImportPath, module+"/sql/duck") {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// allowedFor finds the longest layer that holds the package.
+func allowedFor(name string) ([]string, bool) {
+	for n := name; n != "."; {
+		if allowed, ok := layers[n]; ok {
+			return allowed, true
+		}
+		i := strings.LastIndexByte(n, '/')
+		if i < 0 {
+			return nil, false
+		}
+		n = n[:i]
+	}
+	return nil, false
+}
+
+func within(name string, allowed []string) bool {
+	for _, a := range allowed {
+		if name == a || strings.HasPrefix(name, a+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	command.Dir = ".."
+	out, err := command.Output()
+	require.NoError(t, err)
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	var all []listed
+	for {
+		var p listed
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			require.NotEmpty(t, all)
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}
