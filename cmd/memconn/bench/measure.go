@@ -51,7 +51,7 @@ const latencyCap = 1 << 16
 // A trial that takes so many times longer than planned ends after this many rounds.
 const (
 	overtime  = 3
-	roundsMin = 3
+	roundsMin = 1
 )
 
 // trial says how sides are compared.

@@ -19,14 +19,14 @@ func TestTrialCountsEveryQuery(t *testing.T) {
 		return double(worker, i)
 	}
 	trial := &trial{sides: []side{{"one", counted}, {"two", double}}, keys: 10, want: func(i int) int64 { return int64(2 * i) },
-		workers: 4, rounds: 3, time: time.Microsecond}
+		workers: 4, rounds: 1, time: time.Microsecond}
 	timings, err := trial.run(t.Context())
 	require.NoError(t, err)
 	require.Len(t, timings, 2)
 	for _, got := range timings {
-		require.Len(t, got.perQuery, 3)
-		require.Len(t, got.processor, 3)
-		require.GreaterOrEqual(t, len(got.latencies), 3*4, "every worker asks at least once a round")
+		require.Len(t, got.perQuery, 1)
+		require.Len(t, got.processor, 1)
+		require.GreaterOrEqual(t, len(got.latencies), 4, "every worker asks at least once a round")
 		require.IsNonDecreasing(t, got.latencies)
 	}
 	// The check before and the round that warms up are not timed.
