@@ -2,8 +2,12 @@ package integration
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -137,6 +141,7 @@ func TestShapesGiveDuckDBsAnswers(t *testing.T) {
 	s.ask(t, "CALL system.process(flights)")
 	check("processed", nil)
 	check("processed, without indexes and fast path", map[string]string{"enable_indexes": "false", "enable_fast_path": "false"})
+	t.Run("processed, by memconn sql", func(t *testing.T) { checkCommandLine(t, s, want) })
 	s.ask(t, "CALL system.evict()")
 	check("evicted", nil)
 	requirePruned(t, s)
@@ -144,6 +149,49 @@ func TestShapesGiveDuckDBsAnswers(t *testing.T) {
 	verifyClean(t, dir)
 	s = start(t, dir, delayed...)
 	check("restarted", nil)
+}
+
+// checkCommandLine asks every shape in one script of `memconn sql`, each after a
+// line that marks it.
+func checkCommandLine(t *testing.T, s *server, want [][]string) {
+	t.Helper()
+	var script strings.Builder
+	for i, query := range shapes {
+		fmt.Fprintf(&script, "SELECT 'shape %d' AS marker;\n%s;\n", i, query)
+	}
+	file := filepath.Join(t.TempDir(), "shapes.sql")
+	require.NoError(t, os.WriteFile(file, []byte(script.String()), 0o600))
+	reader := csv.NewReader(strings.NewReader(s.memconn(t, "sql", "-f", file, "--format", "csv")))
+	reader.FieldsPerRecord = -1
+	records, err := reader.ReadAll()
+	require.NoError(t, err)
+	got := make([][]string, len(shapes))
+	shape, header := -1, false
+	for _, record := range records {
+		if record[0] == "marker" {
+			continue // the header of the marker
+		}
+		if marked, ok := strings.CutPrefix(record[0], "shape "); ok {
+			shape, err = strconv.Atoi(marked)
+			require.NoError(t, err)
+			header = true
+			continue
+		}
+		if header { // the header of the shape
+			header = false
+			continue
+		}
+		values := make([]string, len(record))
+		for i, v := range record {
+			if values[i] = text(v); v == "" {
+				values[i] = "NULL" // the shapes have no empty text
+			}
+		}
+		got[shape] = append(got[shape], strings.Join(values, "|"))
+	}
+	for i, query := range shapes {
+		requireSameRows(t, query, append([]string(nil), want[i]...), got[i])
+	}
 }
 
 // nilAfter starts processing in the background and returns no session: the
