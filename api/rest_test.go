@@ -120,7 +120,7 @@ func TestQueryRequests(t *testing.T) {
 		code   string
 	}{
 		{map[string]any{"sql": "SELEC"}, 400, "SYNTAX_ERROR"}, {map[string]any{"sql": ""}, 400, "INVALID_ARGUMENT"},
-		{map[string]any{"sql": "SELECT * FROM nope"}, 404, "TABLE_NOT_FOUND"}, {map[string]any{"sql": "SELECT x FROM s.t"}, 422, "QUERY_ERROR"},
+		{map[string]any{"sql": "SELECT * FROM nope"}, 404, "TABLE_NOT_FOUND"}, {map[string]any{"sql": "SELECT x FROM s.t"}, 400, "COLUMN_NOT_FOUND"},
 		{map[string]any{"sql": "SELECT CAST('x' AS INT)"}, 422, "QUERY_ERROR"}, {map[string]any{"sql": "SELECT 1", "schema": "nope"}, 404, "SCHEMA_NOT_FOUND"},
 		{map[string]any{"sql": "SELECT 1", "catalog": "other"}, 400, "INVALID_ARGUMENT"}, {map[string]any{"sql": "SELECT 1", "session": map[string]any{"nope": 1}}, 400, "INVALID_ARGUMENT"},
 		{map[string]any{"sqll": "SELECT 1"}, 400, "INVALID_ARGUMENT"}, {map[string]any{"sql": 1}, 400, "INVALID_ARGUMENT"},

@@ -53,6 +53,8 @@ func translate(err error, text string) error {
 		return connector.Errorf(connector.CodeNotSupported, "%s", unsupported.Error())
 	case errors.As(err, &construct):
 		return connector.Errorf(connector.CodeNotSupported, "%s", construct.Error())
+	case errors.Is(err, duck.ErrRestarted):
+		return connector.Errorf(connector.CodeConflict, "the SQL engine was restarted after an internal error of another statement; prepare the statement again")
 	case errors.Is(err, duck.ErrClosed):
 		return connector.Errorf(connector.CodeShuttingDown, "the SQL engine is shutting down")
 	case errors.Is(err, context.Canceled):
@@ -72,7 +74,14 @@ func queryError(q *duck.QueryError) error {
 	case duck.KindSyntax:
 		code = connector.CodeSyntaxError
 	case duck.KindMemory:
+		// DuckDB advises settings that are locked here.
 		code = connector.CodeMemoryLimitExceeded
+		message, _, _ = strings.Cut(message, "\nPossible solutions")
+		message = strings.TrimSpace(message) + "; raise memory.engine_share or memory.budget, or run fewer such statements at a time"
+	case duck.KindBinder:
+		if strings.Contains(message, "Referenced column") {
+			code = connector.CodeColumnNotFound
+		}
 	case duck.KindPermission, duck.KindUnsupported:
 		code = connector.CodeNotSupported
 	case duck.KindInternal:

@@ -146,7 +146,7 @@ func (e *Engine) describe(ctx context.Context, p *plan, snapshot *connector.Snap
 		return err
 	}
 	defer stmt.Close()
-	p.schema, p.params = stmt.Schema(), nil
+	p.schema, p.params = p.named(stmt.Schema()), nil
 	for i, name := range stmt.ParamNames() {
 		t := stmt.ParamType(i)
 		if t == nil {
@@ -155,6 +155,23 @@ func (e *Engine) describe(ctx context.Context, p *plan, snapshot *connector.Snap
 		p.params = append(p.params, arrow.Field{Name: name, Type: t, Nullable: true})
 	}
 	return nil
+}
+
+// named gives a schema of the rewritten query the names of the original one.
+func (p *plan) named(schema *arrow.Schema) *arrow.Schema {
+	if schema == nil {
+		return nil
+	}
+	fields, changed := schema.Fields(), false
+	for i := range fields {
+		name := p.query.ResultName(fields[i].Name)
+		changed = changed || name != fields[i].Name
+		fields[i].Name = name
+	}
+	if !changed {
+		return schema
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // inserted remembers where quoteDefault put quotes.

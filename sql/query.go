@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/memconn/memconn/connector"
 	"github.com/memconn/memconn/sql/constraint"
@@ -69,7 +70,29 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 
 // runEngine runs the rewritten query in DuckDB.
 func (x *execution) runEngine(p *plan, sources []*source, params []any) (*output, error) {
-	return x.runTree(p.query.JSON, sources, params)
+	out, err := x.runTree(p.query.JSON, sources, params)
+	if err != nil {
+		return nil, err
+	}
+	if named := p.named(out.schema); named != out.schema {
+		out.schema, out.rows = named, namedRows{out.rows, named}
+	}
+	return out, nil
+}
+
+// namedRows gives the batches other column names.
+type namedRows struct {
+	rows   rowSource
+	schema *arrow.Schema
+}
+
+func (r namedRows) next(ctx context.Context) (arrow.RecordBatch, error) {
+	batch, err := r.rows.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer batch.Release()
+	return array.NewRecordBatch(r.schema, batch.Columns(), batch.NumRows()), nil
 }
 
 // runTree prepares and executes a tree; the rows are read by the output.

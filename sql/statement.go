@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -52,7 +53,7 @@ func (s *Session) Execute(ctx context.Context, text string, params ...any) (*Res
 
 // execute runs a statement with the given settings. want, if not nil, is the
 // schema that the result must have.
-func (s *Session) execute(ctx context.Context, text string, in settings, params []any, want *arrow.Schema) (*Result, error) {
+func (s *Session) execute(ctx context.Context, text string, in settings, params []any, want *arrow.Schema) (result *Result, err error) {
 	e := s.engine
 	if err := e.checkSize(text); err != nil {
 		return nil, err
@@ -61,6 +62,14 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		// A broken invariant ends this statement, not the server, and gives its place back.
+		if p := recover(); p != nil {
+			e.opts.Log.Error("a statement panicked", "statement", text, "panic", p, "stack", string(debug.Stack()))
+			x.end()
+			result, err = nil, connector.Errorf(connector.CodeInternal, "the statement met a fault of the server: %v", p)
+		}
+	}()
 	out, err := s.start(x, text, in, params)
 	if err == nil && want != nil && !want.Equal(out.schema) {
 		err = connector.Errorf(connector.CodeConflict, "the result would have other columns than the prepared statement, because tables or types of parameters changed: prepare it again, or cast the parameters")

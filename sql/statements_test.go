@@ -178,7 +178,7 @@ func TestErrors(t *testing.T) {
 		_, err := w.session.Execute(t.Context(), text)
 		require.Error(t, err, text)
 	}
-	require.NotContains(t, w.fails(connector.CodeQueryError, `SELECT nope FROM flights`), "memconn_scan")
+	require.NotContains(t, w.fails(connector.CodeColumnNotFound, `SELECT nope FROM flights`), "memconn_scan")
 	w.fails(connector.CodeInvalidArgument, `SELECT a FROM flights WHERE a = ?`)
 	w.fails(connector.CodeInvalidArgument, `SELECT a FROM flights`, 5)
 	w.fails(connector.CodeLimitExceeded, "SELECT '"+strings.Repeat("x", 500)+"'")

@@ -1,6 +1,7 @@
 package flightsrv
 
 import (
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 
 	"github.com/memconn/memconn/api/fileformat"
@@ -47,4 +48,24 @@ func readParameters(rdr flight.MessageReader, want int) (rows [][]any, columns i
 		return nil, columns, wire.Invalid("read parameters: %s", err)
 	}
 	return rows, columns, nil
+}
+
+// announced gives the parameter schema that clients are told: times and timestamps in milliseconds. The JDBC driver fills them with
+// milliseconds whatever unit it was told, so another unit stores wrong values; what a client really sends is read in
+// its own unit, so nobody else loses precision.
+func announced(params *arrow.Schema) *arrow.Schema {
+	if params == nil {
+		return nil
+	}
+	fields := params.Fields()
+	for i, f := range fields {
+		switch t := f.Type.(type) {
+		case *arrow.TimestampType:
+			fields[i].Type = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: t.TimeZone}
+		case *arrow.Time64Type:
+			fields[i].Type = arrow.FixedWidthTypes.Time32ms
+		}
+	}
+	metadata := params.Metadata()
+	return arrow.NewSchema(fields, &metadata)
 }

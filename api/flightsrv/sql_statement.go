@@ -85,7 +85,7 @@ func (s *sqlServer) CreatePreparedStatement(ctx context.Context, r flightsql.Act
 		return result, err
 	}
 	result.Handle = []byte(handle)
-	result.ParameterSchema = params
+	result.ParameterSchema = announced(params)
 	result.IsUpdate = &update
 	// An update has no dataset schema: drivers that don't know IsUpdate go by that.
 	if !update && statement.Typed() {

@@ -54,6 +54,7 @@ var table = byCode([]Mapping{
 	{connector.CodeQueryError, http.StatusUnprocessableEntity, codes.InvalidArgument},
 	{connector.CodeMemoryLimitExceeded, http.StatusInsufficientStorage, codes.ResourceExhausted},
 	{connector.CodeDiskFull, http.StatusInsufficientStorage, codes.ResourceExhausted},
+	{connector.CodeDiskError, http.StatusInternalServerError, codes.Internal},
 	{connector.CodeCorruptData, http.StatusInternalServerError, codes.DataLoss},
 	{connector.CodeWriteNotFound, http.StatusNotFound, codes.NotFound},
 	{connector.CodeWriteExpired, http.StatusGone, codes.NotFound},

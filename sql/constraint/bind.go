@@ -328,10 +328,13 @@ func (n *node) between(kind predicate.Kind, args []Literal, truth bool) bound {
 	}
 	j := jointOf(args)
 	low, high := n.compare(opGreaterEqual, kind, args[0], j, truth), n.compare(opLessEqual, kind, args[1], j, truth)
+	out := or(low, high)
 	if truth {
-		return and(low, high)
+		out = and(low, high)
 	}
-	return or(low, high)
+	// A bound that was not understood may fail, even where the other decides.
+	out.exact = low.exact && high.exact
+	return out
 }
 
 // oneFamily says whether the literals of a list do not change each other's

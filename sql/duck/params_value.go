@@ -213,14 +213,22 @@ func decimalValue(d Decimal, want arrow.DataType) (bindings.Value, error) {
 	return createDecimal(d.Value, precision, d.Scale), nil
 }
 
-// decimalAs rescales a decimal to type t if that is exact.
+// decimalAs rescales a decimal to type t if that is exact. It computes with big integers: the decimal's own arithmetic
+// panics beyond 128 bits.
 func decimalAs(n decimal128.Num, scale int32, t *arrow.Decimal128Type) (bindings.Value, bool) {
-	out, err := n.Rescale(scale, t.Scale)
-	if err != nil || !out.FitsInPrecision(t.Precision) {
+	v, rest := n.BigInt(), new(big.Int)
+	if shift := t.Scale - scale; shift >= 0 {
+		v.Mul(v, powerOfTen(shift))
+	} else {
+		v.QuoRem(v, powerOfTen(-shift), rest)
+	}
+	if rest.Sign() != 0 || v.CmpAbs(powerOfTen(t.Precision)) >= 0 {
 		return bindings.Value{}, false
 	}
-	return createDecimal(out, t.Precision, t.Scale), true
+	return createDecimal(decimal128.FromBigInt(v), t.Precision, t.Scale), true
 }
+
+func powerOfTen(n int32) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 func createDecimal(n decimal128.Num, precision, scale int32) bindings.Value {
 	h := bindings.NewHugeInt(n.LowBits(), n.HighBits())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -126,6 +127,9 @@ func (db *DB) Parse(ctx context.Context, query string) ([]byte, error) {
 	}
 	var head serialized
 	if err := json.Unmarshal([]byte(tree), &head); err != nil {
+		if unwritable.MatchString(tree) {
+			return nil, &QueryError{Kind: KindUnsupported, Message: "a number of the statement is too large for a DOUBLE"}
+		}
 		return nil, fmt.Errorf("parse: read the tree: %w", err)
 	}
 	if head.Error {
@@ -143,6 +147,9 @@ func (db *DB) Parse(ctx context.Context, query string) ([]byte, error) {
 	}
 	return []byte(tree), nil
 }
+
+// unwritable finds a constant that JSON has no number for.
+var unwritable = regexp.MustCompile(`"value":-?Inf`)
 
 // checkText refuses texts that C strings and DuckDB's VARCHAR cannot carry.
 func checkText(query string) error {
@@ -183,22 +190,6 @@ func byteOffset(text string, characters int) int {
 		characters--
 	}
 	return len(text)
-}
-
-// Unparse gives the text of a tree with one statement.
-func (db *DB) Unparse(ctx context.Context, tree []byte) (string, error) {
-	if !utf8.Valid(tree) {
-		return "", errors.New("unparse: the tree is not valid UTF-8")
-	}
-	var text string
-	err := db.withParser(ctx, func(p *parser) (err error) {
-		text, err = p.call(ctx, p.deserialize, string(tree))
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("unparse: %w", err)
-	}
-	return text, nil
 }
 
 // allowedTableFunctions are the table functions that a statement may call. Everything else is refused: several of

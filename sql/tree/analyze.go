@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,7 @@ type Scan struct {
 	implicit bool     // no alias was written
 	pushable bool     // no sample
 	conjunct []any
+	written  Name // the reference in the text
 }
 
 // Query is an analysed statement.
@@ -80,6 +82,10 @@ type Query struct {
 	Params []string
 	// Simple is set when the query may be answered without DuckDB.
 	Simple *Simple
+
+	function string
+	calls    *regexp.Regexp // the function's calls in a text; nil without scans
+	guarded  bool           // TRY_CASTs were wrapped
 }
 
 // Analyze reads a tree and rewrites its table references into calls of function.
@@ -96,12 +102,18 @@ func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
 	if bytes.Contains(tree, []byte(function)) && calls(root, function) {
 		return nil, &UnsupportedError{What: "a call of " + function}
 	}
+	if hasTryCast(tree) {
+		guardTryCasts(statement)
+	}
 	a := &analysis{function: function, resolve: resolve, params: map[string]bool{}}
 	simple := recognise(statement["node"])
 	if err := a.walk(statement, scope{}, 0); err != nil {
 		return nil, err
 	}
-	q := &Query{Scans: a.scans, Params: sortedParams(a.params)}
+	q := &Query{Scans: a.scans, Params: sortedParams(a.params), function: function, guarded: hasTryCast(tree)}
+	if len(a.scans) > 0 {
+		q.calls = callsOf(function)
+	}
 	if simple != nil && len(a.scans) == 1 && simple.resolve(a.scans[0]) {
 		q.Simple = simple
 	}
@@ -318,7 +330,7 @@ func (a *analysis) reference(o object, s scope) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil}
+	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil, written: name}
 	scan.Where = constraint.Compile(nil, nil)
 	if scan.Alias == "" {
 		scan.Alias, scan.implicit = name.Table, true

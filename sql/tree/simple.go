@@ -100,9 +100,12 @@ func (s *Simple) bound(value any, to *int64) bool {
 	}
 	o, _ := value.(object)
 	constant, _ := o["value"].(object)
+	kind, _ := constant["type"].(object)
 	n, ok := constant["value"].(json.Number)
 	v, err := n.Int64()
-	if o["type"] != "VALUE_CONSTANT" || !ok || err != nil || v < 0 {
+	// Only integers hold their value as it is: 2.5 is the DECIMAL 25.
+	whole := kind["id"] == "INTEGER" || kind["id"] == "BIGINT"
+	if o["type"] != "VALUE_CONSTANT" || !whole || !ok || err != nil || v < 0 {
 		return false
 	}
 	*to = v
