@@ -2,7 +2,8 @@
 
 GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS   := -s -w -X main.version=$(VERSION)
+COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 LINT      := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 .PHONY: build demo test test-long test-clients check lint bench clean

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -170,6 +171,9 @@ func TestServersThatCannotStart(t *testing.T) {
 	_, err := launch(dir)
 	require.ErrorContains(t, err, dir)
 	require.ErrorContains(t, err, "another server")
+	out, err := exec.CommandContext(t.Context(), memconnBinary, "inspect", dir).CombinedOutput()
+	require.Error(t, err, "a directory that a server has open was inspected")
+	require.Contains(t, string(out), "is open in a server")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -207,18 +211,27 @@ func TestCommandLine(t *testing.T) {
 	} {
 		out, err := exec.CommandContext(t.Context(), memconnBinary, strings.Fields(line)...).CombinedOutput()
 		require.Error(t, err, line)
-		require.Equal(t, 2, err.(*exec.ExitError).ExitCode(), "%s: %s", line, out)
+		require.Equal(t, 2, exitCode(err), "%s: %s", line, out)
 		require.Contains(t, string(out), says, line)
 	}
 	out, err := exec.CommandContext(t.Context(), memconnBinary, "sql", "-c", "SELECT 1", "--url", "grpc://127.0.0.1:1").CombinedOutput()
 	require.Error(t, err)
-	require.Equal(t, 1, err.(*exec.ExitError).ExitCode())
+	require.Equal(t, 1, exitCode(err))
 	require.Contains(t, string(out), "127.0.0.1:1")
 	out, err = exec.CommandContext(t.Context(), memconnBinary, "version").CombinedOutput()
 	require.NoError(t, err)
 	for _, word := range []string{"memconn", "go ", "arrow", "duckdb"} {
 		require.Contains(t, string(out), word)
 	}
+}
+
+// exitCode is that of a command that failed, -1 when it did not run.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return -1
 }
 
 // TestLoadIsAtomic: a broken second file leaves nothing of the first.

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -24,9 +27,44 @@ const defaultURL = "grpc://127.0.0.1:8815"
 // receiveBytesMax bounds one message from a server; memconn sends 3.5 MiB at most.
 const receiveBytesMax = 64 << 20
 
-// addURLFlag lets a command name its server.
-func addURLFlag(cmd *cobra.Command, target *string) {
-	cmd.Flags().StringVar(target, "url", "", "server, as grpc://host:port or grpc+tls://host:port (default $MEMCONN_URL or "+defaultURL+")")
+// serverFlags say which server a client command speaks to, and how.
+type serverFlags struct {
+	url           string
+	ca, cert, key string // PEM files
+}
+
+// add gives the command the flags.
+func (f *serverFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.url, "url", "", "server, as grpc://host:port or grpc+tls://host:port (default $MEMCONN_URL or "+defaultURL+")")
+	cmd.Flags().StringVar(&f.ca, "tls-ca", "", "PEM file of the authority that signed the server's certificate (default: the system's)")
+	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "PEM file of the client's certificate, when the server asks for one")
+	cmd.Flags().StringVar(&f.key, "tls-key", "", "PEM file of the client's key")
+}
+
+// tls is the client's side of an encrypted connection.
+func (f *serverFlags) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("read --tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca %s holds no certificate", f.ca)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, usagef("--tls-cert and --tls-key go together")
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("read --tls-cert and --tls-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
 }
 
 // client speaks Flight SQL to one server.
@@ -35,8 +73,9 @@ type client struct {
 	address string
 }
 
-// dial connects to address, $MEMCONN_URL or the default, in this order.
-func dial(address string) (*client, error) {
+// dial connects to --url, $MEMCONN_URL or the default, in this order.
+func dial(f serverFlags) (*client, error) {
+	address := f.url
 	if address == "" {
 		address = os.Getenv("MEMCONN_URL")
 	}
@@ -52,7 +91,11 @@ func dial(address string) (*client, error) {
 	case "grpc", "grpc+tcp":
 		options = append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	case "grpc+tls":
-		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})))
+		security, err := f.tls()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(security)))
 	default:
 		return nil, usagef("%q: unknown scheme %q; known are grpc and grpc+tls", address, u.Scheme)
 	}
@@ -161,7 +204,12 @@ func (c *client) explain(err error) error {
 	if !ok {
 		return err
 	}
-	if s.Code() == 14 { // Unavailable: nobody answers, or it is shutting down
+	switch {
+	case s.Code() == codes.Canceled:
+		return errors.New("the statement was cancelled")
+	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "server preface"):
+		return fmt.Errorf("server %s: %s (does it speak TLS? then write grpc+tls://)", c.address, s.Message())
+	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "connect"):
 		return fmt.Errorf("server %s: %s (is 'memconn serve' running there?)", c.address, s.Message())
 	}
 	return errors.New(s.Message())

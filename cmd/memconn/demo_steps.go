@@ -127,8 +127,7 @@ func (t *tour) answers(ctx context.Context, processed bool) (int64, error) {
 		if err := expect("the answer over Flight SQL to "+q.sql, got, want); err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(t.out, "> %s\n  %s   (read %d of %d rows, %d of %d page groups)\n", q.sql, want,
-			r.Stats.RowsRead, r.Stats.RowsTotal, r.Stats.PageGroupsRead, r.Stats.PageGroupsTotal)
+		fmt.Fprintf(t.out, "> %s\n  %s   (%s)\n", q.sql, want, r.cost())
 		if processed && q.prune && r.Stats.RowsRead*4 > r.Stats.RowsTotal {
 			return 0, fmt.Errorf("%s read %d of %d rows of a sorted table, expected less than a quarter", q.sql, r.Stats.RowsRead, r.Stats.RowsTotal)
 		}
@@ -161,7 +160,17 @@ type restAnswer struct {
 	Rows  [][]any `json:"rows"`
 	Stats struct {
 		RowsTotal, RowsRead, PageGroupsTotal, PageGroupsRead, BytesLoaded int64
+		ElapsedMs                                                         float64
 	} `json:"stats"`
+}
+
+// cost says what an answer read.
+func (r restAnswer) cost() string {
+	s := r.Stats
+	if s.RowsRead == 0 {
+		return fmt.Sprintf("counted in the indexes, none of %d rows read, %.2f ms", s.RowsTotal, s.ElapsedMs)
+	}
+	return fmt.Sprintf("read %d of %d rows, %d of %d page groups, %.2f ms", s.RowsRead, s.RowsTotal, s.PageGroupsRead, s.PageGroupsTotal, s.ElapsedMs)
 }
 
 func (r restAnswer) row() string {

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/memconn/memconn/connector"
 )
@@ -22,6 +25,9 @@ exits 1 when something is wrong, and names it. Stray files are what a crash left
 behind; the next start removes them.`,
 		Args: exactly(1, "one data directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if pid := holder(args[0]); pid != 0 {
+				return fmt.Errorf("%s is open in a server, process %d; stop it first: what is read while it writes looks like damage", args[0], pid)
+			}
 			report, err := connector.Inspect(cmd.Context(), connector.InspectOptions{DataDir: args[0], Verify: verify})
 			if err != nil {
 				return err
@@ -44,6 +50,21 @@ behind; the next start removes them.`,
 	cmd.Flags().BoolVar(&verify, "verify", false, "read and check every byte")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd
+}
+
+// holder is the process that has the data directory open, 0 when none. The
+// question takes no lock and writes nothing.
+func holder(dir string) int {
+	file, err := os.Open(filepath.Join(dir, "LOCK"))
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+		return 0
+	}
+	return int(lock.Pid)
 }
 
 func printReport(out io.Writer, r *connector.InspectReport) {

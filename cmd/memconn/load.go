@@ -8,28 +8,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
-	"github.com/memconn/memconn/api/fileformat"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/memconn/memconn/api/fileformat"
 )
 
-// loadModes are the modes of Flight SQL bulk ingest by their names.
-var loadModes = map[string]flightsql.TableDefinitionOptions{
-	"create":        {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionFail},
-	"append":        {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionFail, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionAppend},
-	"replace":       {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionReplace},
-	"create_append": {IfNotExist: flightsql.TableDefinitionOptionsTableNotExistOptionCreate, IfExists: flightsql.TableDefinitionOptionsTableExistsOptionAppend},
+// loadModes are the modes of Flight SQL bulk ingest by their names: what to do
+// with a table that is not there, and with one that is.
+var loadModes = map[string]struct {
+	missing flightsql.TableDefinitionOptionsTableNotExistOption
+	present flightsql.TableDefinitionOptionsTableExistsOption
+}{
+	"create":        {flightsql.TableDefinitionOptionsTableNotExistOptionCreate, flightsql.TableDefinitionOptionsTableExistsOptionFail},
+	"append":        {flightsql.TableDefinitionOptionsTableNotExistOptionFail, flightsql.TableDefinitionOptionsTableExistsOptionAppend},
+	"replace":       {flightsql.TableDefinitionOptionsTableNotExistOptionCreate, flightsql.TableDefinitionOptionsTableExistsOptionReplace},
+	"create_append": {flightsql.TableDefinitionOptionsTableNotExistOptionCreate, flightsql.TableDefinitionOptionsTableExistsOptionAppend},
 }
 
 // loadOptions are the flags of load.
 type loadOptions struct {
-	table, mode, format, address string
-	sortedBy, index, primaryKey  []string
-	delimiter                    string
-	quiet                        bool
+	table, mode, format         string
+	server                      serverFlags
+	sortedBy, index, primaryKey []string
+	delimiter                   string
+	quiet                       bool
 }
 
 func loadCommand() *cobra.Command {
@@ -38,7 +46,8 @@ func loadCommand() *cobra.Command {
 		Use:   "load FILE... --table [SCHEMA.]TABLE",
 		Short: "Load Parquet, CSV, NDJSON or Arrow files into a table, in one atomic commit",
 		Example: `  memconn load flights.parquet --table flights --sorted-by origin,date --index destination
-  memconn load day1.csv day2.csv --table events --mode append`,
+  memconn load day1.csv day2.csv --table events --mode append
+  zcat big.csv.gz | memconn load - --format csv --table big`,
 		Args: atLeast(1, "at least one file"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if o.table == "" {
@@ -52,14 +61,14 @@ func loadCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.table, "table", "", "table to load into, [schema.]table")
-	flags.StringVar(&o.mode, "mode", "create", "create, append, replace or create_append")
+	flags.StringVar(&o.mode, "mode", "create", "create (fails when the table is there), append (fails when it is not), replace, create_append")
 	flags.StringVar(&o.format, "format", "", "arrow, arrow_file, parquet, csv or ndjson (default: by the file's extension)")
 	flags.StringVar(&o.delimiter, "delimiter", "", "field delimiter of CSV files (default: comma, tab for .tsv)")
 	flags.StringSliceVar(&o.sortedBy, "sorted-by", nil, "sort columns of a new table, as a,'b DESC NULLS FIRST'")
 	flags.StringSliceVar(&o.index, "index", nil, "columns of a new table that get Bloom filters")
-	flags.StringSliceVar(&o.primaryKey, "primary-key", nil, "primary key of a new table")
+	flags.StringSliceVar(&o.primaryKey, "primary-key", nil, "primary key of a new table (servers of this version refuse it)")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress bar")
-	addURLFlag(cmd, &o.address)
+	o.server.add(cmd)
 	return cmd
 }
 
@@ -83,7 +92,7 @@ func load(ctx context.Context, files []string, o loadOptions, out io.Writer) err
 		return err
 	}
 	defer reader.Release()
-	c, err := dial(o.address)
+	c, err := dial(o.server)
 	if err != nil {
 		return err
 	}
@@ -105,8 +114,9 @@ func load(ctx context.Context, files []string, o loadOptions, out io.Writer) err
 
 // ingestOptions says what to do with a table that is there and one that is not.
 func ingestOptions(o loadOptions) *flightsql.ExecuteIngestOpts {
-	definition := loadModes[o.mode]
-	options := &flightsql.ExecuteIngestOpts{TableDefinitionOptions: &definition, Table: o.table, Options: map[string]string{}}
+	mode := loadModes[o.mode]
+	definition := &flightsql.TableDefinitionOptions{IfNotExist: mode.missing, IfExists: mode.present}
+	options := &flightsql.ExecuteIngestOpts{TableDefinitionOptions: definition, Table: o.table, Options: map[string]string{}}
 	if schema, table, qualified := strings.Cut(o.table, "."); qualified {
 		options.Schema, options.Table = &schema, table
 	}
@@ -136,20 +146,26 @@ func openInputs(files []string, o loadOptions) ([]input, int64, error) {
 		if err := in.choose(o); err != nil {
 			return inputs, 0, err
 		}
-		f, err := os.Open(name)
-		if err != nil {
-			return inputs, 0, err
+		f := os.Stdin
+		if name != "-" {
+			var err error
+			if f, err = os.Open(name); err != nil {
+				return inputs, 0, err
+			}
 		}
 		in.file = f
 		inputs = append(inputs, in)
 		info, err := f.Stat()
-		if err != nil {
+		switch {
+		case err != nil:
 			return inputs, 0, err
-		}
-		if info.IsDir() {
+		case info.IsDir():
 			return inputs, 0, fmt.Errorf("%s is a directory; name its files", name)
+		case !info.Mode().IsRegular():
+			total = -1 // a pipe: its size is not known
+		case total >= 0:
+			total += info.Size()
 		}
-		total += info.Size()
 	}
 	return inputs, total, nil
 }
@@ -164,7 +180,7 @@ func (in *input) choose(o loadOptions) error {
 		}
 		in.format = format
 	} else if in.format, known = fileformat.FromFileName(in.name); !known {
-		return usagef("%s: the extension tells no format; say --format arrow, arrow_file, parquet, csv or ndjson", in.name)
+		return usagef("%s: the extension tells no format; say --format arrow, arrow_file, parquet, csv or ndjson (a JSON array becomes NDJSON by: jq -c '.[]')", in.name)
 	}
 	if strings.HasSuffix(strings.ToLower(in.name), ".tsv") {
 		in.options.CSV.Delimiter = '\t'
@@ -199,6 +215,10 @@ type filesReader struct {
 	cancel context.CancelFunc
 	name   string
 	err    error
+	// A stream without a batch would not reach the server at all, so the table
+	// of an empty file is told by one empty batch.
+	sent  bool
+	empty arrow.RecordBatch
 }
 
 func newFilesReader(inputs []input, bar *progressbar.ProgressBar, cancel context.CancelFunc) (*filesReader, error) {
@@ -234,18 +254,43 @@ func (r *filesReader) open() error {
 func (r *filesReader) Next() bool {
 	for r.err == nil {
 		if r.RecordReader.Next() {
+			r.sent = true
 			return true
 		}
 		if err := r.RecordReader.Err(); err != nil {
 			r.err = fmt.Errorf("%s: %w", r.name, err)
 		} else if len(r.rest) == 0 {
-			return false
+			return r.lastBatch()
 		} else {
 			r.err = r.open()
 		}
 	}
 	r.cancel()
 	return false
+}
+
+// lastBatch gives the empty batch of a load without rows, once.
+func (r *filesReader) lastBatch() bool {
+	if r.empty != nil {
+		r.empty.Release()
+		r.empty = nil
+	}
+	if r.sent {
+		return false
+	}
+	r.sent = true
+	builder := array.NewRecordBuilder(memory.DefaultAllocator, r.Schema())
+	defer builder.Release()
+	r.empty = builder.NewRecordBatch()
+	return true
+}
+
+// RecordBatch is the current batch, valid until Next.
+func (r *filesReader) RecordBatch() arrow.RecordBatch {
+	if r.empty != nil {
+		return r.empty
+	}
+	return r.RecordReader.RecordBatch()
 }
 
 // Err tells why Next ended early.

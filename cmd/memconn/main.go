@@ -57,6 +57,7 @@ func rootCommand() *cobra.Command {
 the background, spills them to disk for eviction and restart, and answers SQL.
 
 Start with 'memconn demo', then 'memconn serve' and 'memconn sql'.`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/memconn/memconn/api"
 	"github.com/memconn/memconn/configs"
@@ -62,6 +63,9 @@ func startNode(ctx context.Context, c *configs.Config, logTo io.Writer) (n *node
 	}
 	if err := n.api.Start(ctx); err != nil {
 		n.api = nil
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w; take another with --http-listen and --flight-listen", err)
+		}
 		return n, err
 	}
 	return n, nil
@@ -108,7 +112,7 @@ func apiOptions(c *configs.Config, security *tls.Config, log *slog.Logger) api.O
 		MaxRunning: c.Limits.Streams, MaxSessions: c.Limits.Sessions, MaxPrepared: c.Limits.PreparedStatements,
 		MaxMessageBytes: int(c.Limits.MessageBytes), MaxRequestBytes: c.Limits.StatementBytes, MaxUploadBytes: c.Limits.RequestBytes,
 		MaxResultBytes: c.SQL.MaxResultBytes, TempDir: filepath.Join(c.DataDir, "tmp"),
-		Version: version, Commit: buildSetting("vcs.revision"), DuckDB: duck.Version(), Log: log,
+		Version: version, Commit: revision(), DuckDB: duck.Version(), Log: log,
 	}
 }
 

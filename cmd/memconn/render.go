@@ -85,6 +85,12 @@ func value(column arrow.Array, i int) string {
 	switch a := column.(type) {
 	case *array.String:
 		return a.Value(i)
+	case *array.Decimal128:
+		return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
+	case *array.Decimal256:
+		return a.Value(i).ToString(a.DataType().(*arrow.Decimal256Type).Scale)
+	case *array.Binary:
+		return fmt.Sprintf("\\x%x", a.Value(i))
 	case *array.Date32:
 		return a.Value(i).FormattedString()
 	case *array.Timestamp:

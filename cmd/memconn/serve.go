@@ -70,12 +70,16 @@ func serve(ctx context.Context, c *configs.Config) error {
 		return err
 	}
 	log := newLog(c.Log, os.Stderr)
-	fmt.Fprintf(os.Stderr, "ready http=%s flight=%s\n", n.api.HTTPAddr(), n.api.FlightAddr())
+	if c.Log.Format == "json" {
+		log.Info("ready", "http", n.api.HTTPAddr(), "flight", n.api.FlightAddr())
+	} else {
+		fmt.Fprintf(os.Stderr, "ready http=%s flight=%s\n", n.api.HTTPAddr(), n.api.FlightAddr())
+	}
 	log.Info("serving", "version", version, "data_dir", c.DataDir, "memory_budget", c.Memory.BudgetBytes,
-		"engine_share", c.Memory.EngineShareBytes, "started_in", time.Since(begin).Round(time.Millisecond))
+		"engine_share", c.Memory.EngineShareBytes, "started_in", time.Since(begin).Round(time.Millisecond).String())
 	select {
 	case <-ctx.Done():
-		log.Info("stopping: new work is refused", "grace", c.Shutdown.Grace)
+		log.Info("stopping: new work is refused", "grace", c.Shutdown.Grace.String())
 	case err = <-n.api.Failed():
 	}
 	if stopped := n.stop(context.WithoutCancel(ctx)); err == nil {

@@ -78,15 +78,30 @@ func (s *shell) loop(ctx context.Context) error {
 			}
 			continue
 		}
+		if word := strings.ToLower(strings.Trim(input, " \t;")); pending == "" && (word == "quit" || word == "exit") {
+			return nil
+		}
 		pending += input + "\n"
 		if strings.TrimSpace(pending) == "" {
 			pending = ""
 		}
 		if complete(pending) {
-			line.AppendHistory(strings.Join(strings.Fields(pending), " "))
+			remember(line, pending)
 			s.run(ctx, pending)
 			pending = ""
 		}
+	}
+}
+
+// remember puts a statement into the history, as one line when that means the
+// same: not with a comment or a text over several lines.
+func remember(line *liner.State, statement string) {
+	lines := strings.Split(strings.TrimSpace(statement), "\n")
+	if len(lines) > 1 && !strings.Contains(statement, "--") && !strings.ContainsAny(statement, "'\"$") {
+		lines = []string{strings.Join(lines, " ")}
+	}
+	for _, l := range lines {
+		line.AppendHistory(l)
 	}
 }
 
@@ -102,8 +117,10 @@ func (s *shell) meta(ctx context.Context, words []string) bool {
 	case words[0] == `\timing`:
 		s.timing = !s.timing
 		fmt.Fprintf(s.out, "timing is %v\n", map[bool]string{true: "on", false: "off"}[s.timing])
-	default:
+	case words[0] == `\help`, words[0] == `\?`:
 		fmt.Fprint(s.out, shellHelp)
+	default:
+		fmt.Fprintf(s.out, "unknown command %s; \\help lists the commands\n", words[0])
 	}
 	return false
 }

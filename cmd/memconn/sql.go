@@ -17,7 +17,8 @@ import (
 var resultFormats = []string{"table", "csv", "json", "ndjson", "arrow"}
 
 func sqlCommand() *cobra.Command {
-	var text, file, address, format string
+	var text, file, format string
+	var server serverFlags
 	cmd := &cobra.Command{
 		Use:   "sql [-c SQL | -f FILE]",
 		Short: "Run SQL on a server; without -c and -f an interactive shell",
@@ -36,7 +37,10 @@ func sqlCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := dial(address)
+			if format == "arrow" && term.IsTerminal(int(os.Stdout.Fd())) {
+				return usagef("--format arrow is binary; send it to a file: memconn sql ... > result.arrows")
+			}
+			c, err := dial(server)
 			if err != nil {
 				return err
 			}
@@ -50,7 +54,7 @@ func sqlCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&text, "command", "c", "", "statements to run, separated by ;")
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file of statements, - for standard input")
 	cmd.Flags().StringVar(&format, "format", "table", "result format: "+strings.Join(resultFormats, ", "))
-	addURLFlag(cmd, &address)
+	server.add(cmd)
 	return cmd
 }
 

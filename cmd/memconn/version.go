@@ -11,8 +11,8 @@ import (
 	"github.com/memconn/memconn/sql/duck"
 )
 
-// version is set by the linker (see the Makefile).
-var version = "dev"
+// version and commit are set by the linker (see the Makefile).
+var version, commit = "dev", ""
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -22,7 +22,7 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "memconn %s\n", version)
-			fmt.Fprintf(out, "commit  %s\n", buildSetting("vcs.revision"))
+			fmt.Fprintf(out, "commit  %s\n", revision())
 			fmt.Fprintf(out, "go      %s %s/%s\n", strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, runtime.GOARCH)
 			fmt.Fprintf(out, "arrow   %s\n", moduleVersion("github.com/apache/arrow-go/v18"))
 			fmt.Fprintf(out, "duckdb  %s\n", duck.Version())
@@ -31,14 +31,16 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-func buildSetting(key string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// revision is the commit that was built.
+func revision() string {
+	if commit != "" {
+		return commit
 	}
-	for _, s := range info.Settings {
-		if s.Key == key {
-			return s.Value
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
 		}
 	}
 	return "unknown"
