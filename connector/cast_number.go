@@ -182,6 +182,10 @@ func rescale(v decimal256.Num, scale int32, target arrow.DecimalType) (decimal25
 		if shift > decimalMaxDigits || -shift > decimalMaxDigits {
 			return v, fmt.Sprintf("the value has no exact form with scale %d", target.GetScale())
 		}
+		// A product beyond 256 bits panics below, so what cannot fit is refused before.
+		if room := target.GetPrecision() - shift; shift > 0 && (room < 0 || !v.FitsInPrecision(room)) {
+			return v, fmt.Sprintf("value %s has more than %d digits with scale %d", v.ToString(scale), target.GetPrecision(), target.GetScale())
+		}
 		moved, err := v.Rescale(scale, target.GetScale())
 		if err != nil {
 			return v, fmt.Sprintf("value %s has no exact form with scale %d", v.ToString(scale), target.GetScale())

@@ -31,11 +31,10 @@ type planFunc func(cur *catalog.Version) (*change, error)
 
 // pending is one change that waits for its turn.
 type pending struct {
-	plan    planFunc
-	change  *change
-	version *catalog.Version
-	err     error
-	wake    chan bool // true: lead the next batch, your change is in it; false: done
+	plan   planFunc
+	change *change
+	err    error
+	wake   chan bool // true: lead the next batch, your change is in it; false: done
 }
 
 // publisher makes edits durable and visible, several at a time: while one batch is
@@ -56,13 +55,13 @@ type publisher struct {
 	}
 }
 
-// publish applies one change and returns the version in which it is visible.
-func (p *publisher) publish(plan planFunc) (*catalog.Version, error) {
+// publish applies one change; it returns when the change is durable and visible.
+func (p *publisher) publish(plan planFunc) error {
 	w := &pending{plan: plan, wake: make(chan bool, 1)}
 	p.mu.Lock()
 	if err := p.mu.failed; err != nil {
 		p.mu.Unlock()
-		return nil, err
+		return err
 	}
 	p.mu.queue = append(p.mu.queue, w)
 	lead := !p.mu.leading
@@ -74,7 +73,7 @@ func (p *publisher) publish(plan planFunc) (*catalog.Version, error) {
 	if lead {
 		p.lead(w)
 	}
-	return w.version, w.err
+	return w.err
 }
 
 // lead publishes everything that waits, own among it, and hands the lead on to
@@ -120,7 +119,7 @@ func (p *publisher) publishBatch(batch []*pending) {
 			return ch.edit, nil
 		}
 	}
-	version, errs, err := p.catalog.PublishGroup(plans, func(next *catalog.Version, applied []int) error {
+	_, errs, err := p.catalog.PublishGroup(plans, func(next *catalog.Version, applied []int) error {
 		return p.makeDurable(next, batch, applied)
 	})
 	if err != nil {
@@ -133,7 +132,6 @@ func (p *publisher) publishBatch(batch []*pending) {
 		case err != nil:
 			w.err = err
 		default:
-			w.version = version
 			p.removeOrphans(w.change)
 		}
 	}

@@ -2,6 +2,7 @@ package connector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -124,7 +125,7 @@ func checkPrefixes(c *connector.Connector) error {
 				defer wg.Done()
 				for {
 					b, err := scan.Next(context.Background())
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						return
 					}
 					if err != nil {

@@ -21,20 +21,19 @@ type CreateOptions struct {
 }
 
 // edit runs one change that needs no staged data.
-func (c *Connector) edit(ctx context.Context, plan planFunc) (*catalog.Version, error) {
+func (c *Connector) edit(ctx context.Context, plan planFunc) error {
 	if err := ctx.Err(); err != nil {
-		return nil, asError(err)
+		return asError(err)
 	}
 	end, err := c.begin()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer end()
-	v, err := c.publisher.publish(plan)
-	if err != nil && !errors.Is(err, errNothingToDo) {
-		return nil, asError(err)
+	if err := c.publisher.publish(plan); err != nil && !errors.Is(err, errNothingToDo) {
+		return asError(err)
 	}
-	return v, nil
+	return nil
 }
 
 // CreateSchema creates a schema. An existing one is SCHEMA_ALREADY_EXISTS, or fine
@@ -43,7 +42,7 @@ func (c *Connector) CreateSchema(ctx context.Context, name string, ifNotExists b
 	if why := checkName(name); why != "" {
 		return Errorf(CodeInvalidArgument, "create schema %q: %s", name, why)
 	}
-	_, err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		if cur.HasSchema(name) {
 			if ifNotExists {
 				return nil, errNothingToDo
@@ -64,7 +63,7 @@ func (c *Connector) DropSchema(ctx context.Context, name string, ifExists, casca
 		return Errorf(CodeInvalidArgument, "schema %s always exists and cannot be dropped", DefaultSchema).with("schema", name)
 	}
 	var dropped []uint64
-	_, err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		dropped = nil
 		shown, ok := cur.SchemaName(name)
 		if !ok {
@@ -146,7 +145,7 @@ func (c *Connector) CreateTable(ctx context.Context, spec TableSpec, o CreateOpt
 	}
 	created := false
 	var replaced []uint64
-	_, err = c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err = c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		ch := &change{edit: &catalog.Edit{}}
 		replaced = nil
 		old, err := ch.createTable(cur, def, o)
@@ -205,7 +204,7 @@ func tableExists(name TableName) *Error {
 // snapshot that may read it closes.
 func (c *Connector) DropTable(ctx context.Context, name TableName, ifExists bool) error {
 	var dropped uint64
-	_, err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, name)
 		if err != nil {
 			if ifExists {
@@ -226,7 +225,7 @@ func (c *Connector) DropTable(ctx context.Context, name TableName, ifExists bool
 
 // TruncateTable removes all rows of a table in one edit.
 func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
-	_, err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, name)
 		if err != nil {
 			return nil, err
@@ -244,7 +243,7 @@ func (c *Connector) RenameTable(ctx context.Context, from, to TableName) error {
 	if why := checkName(to.Table); why != "" {
 		return Errorf(CodeInvalidArgument, "rename table %s to %q: %s", from, to.Table, why)
 	}
-	_, err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
+	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, from)
 		if err != nil {
 			return nil, err

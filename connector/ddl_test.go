@@ -33,8 +33,10 @@ func TestTablePropertiesAreValidated(t *testing.T) {
 		"sort column twice":    {func(s *connector.TableSpec) { s.SortedBy = sorted("k", "K") }, connector.CodeInvalidTableProperty, []string{"duplicate column(s) in sorted_by property"}},
 		"index column missing": {func(s *connector.TableSpec) { s.IndexColumns = []string{"zzz"} }, connector.CodeInvalidTableProperty, []string{"column zzz in index_columns does not exist"}},
 		"index column twice":   {func(s *connector.TableSpec) { s.IndexColumns = []string{"s", "S"} }, connector.CodeInvalidTableProperty, []string{"duplicate column(s) in index_columns property"}},
-		"sorted and indexed": {func(s *connector.TableSpec) { s.SortedBy = sorted("k"); s.IndexColumns = []string{"k"} }, connector.CodeInvalidTableProperty,
-			[]string{"duplicate column(s) in sorted_by and index_columns, sorted_by columns are automatically indexed"}},
+		"sorted and indexed": {
+			func(s *connector.TableSpec) { s.SortedBy = sorted("k"); s.IndexColumns = []string{"k"} }, connector.CodeInvalidTableProperty,
+			[]string{"duplicate column(s) in sorted_by and index_columns, sorted_by columns are automatically indexed"},
+		},
 		"partition column missing": {func(s *connector.TableSpec) { s.PartitionedBy = []string{"zzz"} }, connector.CodeInvalidTableProperty, []string{"column zzz in partition_column does not exist"}},
 		"partition column twice":   {func(s *connector.TableSpec) { s.PartitionedBy = []string{"k", "k"} }, connector.CodeInvalidTableProperty, []string{"duplicate column(s) in partition_by property"}},
 		"partitioned":              {func(s *connector.TableSpec) { s.PartitionedBy = []string{"k"} }, connector.CodeNotSupported, []string{"partitioned_by"}},
@@ -56,7 +58,7 @@ func TestTablePropertiesAreValidated(t *testing.T) {
 		"bad default":    {func(s *connector.TableSpec) { s.Columns[0].Default = "'x'" }, connector.CodeInvalidArgument, []string{"column k", "default"}},
 		"expr default":   {func(s *connector.TableSpec) { s.Columns[0].Default = "random()" }, connector.CodeInvalidArgument, []string{"not a constant"}},
 		"null default":   {func(s *connector.TableSpec) { s.Columns[0].Default = "NULL" }, connector.CodeInvalidArgument, []string{"NOT NULL"}},
-		"schema missing": {func(s *connector.TableSpec) { s.Name.Schema = "defualt" }, connector.CodeSchemaNotFound, []string{"Schema defualt not found, did you mean default?"}},
+		"schema missing": {func(s *connector.TableSpec) { s.Name.Schema = "defaul" }, connector.CodeSchemaNotFound, []string{"Schema defaul not found, did you mean default?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := kvSpec("t")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/memconn/memconn/spill"
 	"github.com/memconn/memconn/table"
@@ -31,6 +32,7 @@ const (
 	CodeQueryError           Code = "QUERY_ERROR"
 	CodeMemoryLimitExceeded  Code = "MEMORY_LIMIT_EXCEEDED"
 	CodeDiskFull             Code = "DISK_FULL"
+	CodeDiskError            Code = "DISK_ERROR"
 	CodeCorruptData          Code = "CORRUPT_DATA"
 	CodeWriteNotFound        Code = "WRITE_NOT_FOUND"
 	CodeWriteExpired         Code = "WRITE_EXPIRED"
@@ -115,14 +117,19 @@ func CodeOf(err error) Code {
 		return own.Code
 	case errors.Is(err, spill.ErrBudget):
 		return CodeMemoryLimitExceeded
+	case errors.Is(err, spill.ErrPoisoned):
+		// Before the full disk that may have been the cause: room alone does not help.
+		return CodeDiskError
 	case errors.Is(err, spill.ErrDiskFull):
 		return CodeDiskFull
 	case errors.Is(err, spill.ErrCorrupt):
 		return CodeCorruptData
 	case errors.Is(err, spill.ErrLocked):
 		return CodeConflict
-	case errors.Is(err, spill.ErrNewerFormat):
+	case errors.Is(err, spill.ErrNewerFormat), errors.Is(err, spill.ErrReadOnly):
 		return CodeNotSupported
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
+		return CodeDiskError
 	case errors.Is(err, context.Canceled):
 		return CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):
@@ -160,7 +167,7 @@ func asError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if own, ok := err.(*Error); ok {
+	if own, ok := err.(*Error); ok { //nolint:errorlint // one that is wrapped keeps its wrapping
 		return own
 	}
 	var own *Error
@@ -169,4 +176,20 @@ func asError(err error) error {
 	}
 	code := CodeOf(err)
 	return &Error{Code: code, Retryable: retryable(code), Err: err}
+}
+
+// readError is wrap for the reading of a table. When bytes of a part are not what was written it says what to do,
+// as for a part that was found so at the start.
+func readError(err error, action, table string) error {
+	var corrupt *spill.CorruptError
+	if !errors.As(err, &corrupt) {
+		return wrap(err, "%s table %s", action, table)
+	}
+	e := &Error{Code: CodeCorruptData, Details: map[string]any{"table": table, "file": corrupt.Path}, Err: err}
+	e.Message = fmt.Sprintf("%s table %s: a part of it does not hold what was written; restore %s from a backup and restart, or TRUNCATE or DROP the table",
+		action, table, corrupt.Path)
+	if id, ok := spill.PartOfFile(corrupt.Path); ok {
+		e.Details["part"] = id
+	}
+	return e
 }

@@ -16,6 +16,9 @@ const (
 	maxSmallParts = 256
 	// maxJobSources bounds the parts that one job merges.
 	maxJobSources = 4096
+	// maxWideAttempts of a job take all parts that can be sorted at once; what fails more
+	// often is tried with one large part at a time.
+	maxWideAttempts = 3
 	// mergeMinParts is how many small processed parts are worth a job of their own.
 	mergeMinParts = 8
 	// mergeGrowth times the rows gathered so far is the largest processed part that a
@@ -31,27 +34,42 @@ const (
 )
 
 // planJob chooses the parts that the next job of a table rewrites; nil when there is
-// nothing to do. Large fresh parts are taken one at a time, small ones together, along
-// with processed parts that are not much larger.
-func planJob(t *catalog.TableState, targetBytes int64) (sources []*table.Part, kind string) {
-	var fresh, processed []*table.Part
+// nothing to do. sortable says how many of the first of some parts can be sorted at
+// once. When there are large fresh parts, that many fresh parts are taken together, so
+// that the results do not overlap; small ones alone are taken together along with
+// processed parts that are not much larger.
+func planJob(t *catalog.TableState, targetBytes int64, sortable func([]*table.Part) int) (sources []*table.Part, kind string) {
+	var fresh, large, processed []*table.Part
 	for _, p := range t.Parts {
 		switch {
-		case p.Processed():
-			if p.MemBytes() < targetBytes/2 {
-				processed = append(processed, p)
-			}
-		case p.MemBytes() >= targetBytes/2:
-			return []*table.Part{p}, jobProcess
-		default:
+		case !p.Processed():
 			fresh = append(fresh, p)
+			if p.MemBytes() >= targetBytes/2 {
+				large = append(large, p)
+			}
+		case p.MemBytes() < targetBytes/2:
+			processed = append(processed, p)
 		}
 	}
 	slices.SortStableFunc(processed, func(a, b *table.Part) int { return int(min(max(a.MemBytes()-b.MemBytes(), -1), 1)) })
-	if len(fresh) > 0 {
+	switch {
+	case len(large) > 0:
+		return planLarge(fresh, large, sortable), jobProcess
+	case len(fresh) > 0:
 		return planFresh(fresh, processed, targetBytes), jobProcess
 	}
 	return planMerge(processed, targetBytes), jobMerge
+}
+
+// planLarge takes all fresh parts that can be sorted at once, and one large part when
+// they would not include any.
+func planLarge(fresh, large []*table.Part, sortable func([]*table.Part) int) []*table.Part {
+	sources := fresh[:min(len(fresh), maxJobSources)]
+	sources = sources[:sortable(sources)]
+	if !slices.Contains(sources, large[0]) {
+		return large[:1]
+	}
+	return sources
 }
 
 // planFresh takes small fresh parts up to the size of one part, and fills up with

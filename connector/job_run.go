@@ -33,7 +33,7 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	if !ok {
 		return jobResult{}
 	}
-	sources, kind := planJob(t, r.c.options.PartTargetBytes)
+	sources, kind := planJob(t, r.c.options.PartTargetBytes, func(parts []*table.Part) int { return r.sortable(j, t, parts) })
 	if len(sources) == 0 {
 		return jobResult{}
 	}
@@ -58,6 +58,22 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	return jobResult{more: kind == jobProcess || len(results) < len(sources)}
 }
 
+// sortable says how many of the first of the parts one attempt may take. When attempts
+// have failed it is one: that needs the least memory and room on disk.
+func (r *jobRunner) sortable(j *job, t *catalog.TableState, parts []*table.Part) int {
+	r.mu.Lock()
+	attempts := j.info.Attempts
+	r.mu.Unlock()
+	if attempts > maxWideAttempts {
+		return 1
+	}
+	n, err := table.Sortable(r.c.env, t.Def, parts)
+	if err != nil {
+		return 1 // Process of that part says it
+	}
+	return n
+}
+
 // describe shows in the job what its attempt is about.
 func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Part, kind string) {
 	var rows, bytes int64
@@ -76,7 +92,7 @@ func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Par
 // replaceParts publishes parts in place of their sources. When a source is gone, or
 // the publishing fails, the results are given up.
 func (c *Connector) replaceParts(tableID uint64, def *table.Definition, sources, results []*table.Part) error {
-	_, err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
+	err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
 		t, ok := cur.TableByID(tableID)
 		if !ok || !sameColumns(t.Def, def) {
 			return nil, errReplaced

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// maxJobAttempts ends the retries of a job; the next write or Process begins anew.
+	// maxJobAttempts ends the retries of a job; the next write or Process begins anew. A full
+	// disk or a lack of memory may last, and then nobody may write again: such jobs go on.
 	maxJobAttempts = 8
 	// retries wait firstRetryDelay, then twice as long each time, up to maxRetryDelay.
 	firstRetryDelay = 100 * time.Millisecond
@@ -62,6 +63,8 @@ type job struct {
 	stopped *Error
 	waiters []chan error // each gets the outcome of the attempt that ends next
 	forced  bool         // someone waits: not held up by a pause or a delay
+	// again says that the table changed while an attempt ran, which has not seen that.
+	again bool
 }
 
 // jobRunner runs the background jobs: at most one a table, at most workers at once.
@@ -149,7 +152,7 @@ func (r *jobRunner) startDue(at time.Time) time.Duration {
 			break
 		}
 		ctx, cancel := context.WithCancel(r.ctx)
-		best.cancel = cancel
+		best.cancel, best.again = cancel, false
 		best.info.State, best.info.Started, best.info.Attempts = jobRunning, now(), best.info.Attempts+1
 		r.mu.running++
 		r.attempts.Add(1)
@@ -178,6 +181,7 @@ func (r *jobRunner) enqueue(t *catalog.TableState, delay time.Duration) {
 		return
 	}
 	j := r.jobLocked(t)
+	j.again = j.cancel != nil
 	if due := time.Now().Add(delay); j.info.Attempts == 0 && due.Before(j.due) {
 		j.due = due
 	}
@@ -213,20 +217,27 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 		r.endLocked(j, jobCancelled, j.stopped.Message)
 	case r.mu.closing:
 		r.endLocked(j, jobCancelled, "the connector is shutting down")
-	case j.info.Attempts >= maxJobAttempts:
+	case j.info.Attempts >= maxJobAttempts && !retryable(CodeOf(result.err)):
 		r.endLocked(j, jobFailed, result.err.Error())
 	default:
 		j.info.State, j.info.Error = jobQueued, result.err.Error()
-		j.due = time.Now().Add(min(firstRetryDelay<<(j.info.Attempts-1), maxRetryDelay))
+		j.due = time.Now().Add(retryDelay(j.info.Attempts))
 	}
+	ended := r.mu.jobs[j.table] != j
+	more := (result.err == nil && result.more) || j.again
 	r.mu.Unlock()
-	if result.err == nil && result.more {
+	if ended && more {
 		r.notify(j.table)
 	}
 	for _, w := range waiters {
 		w <- result.err
 	}
 	r.poke()
+}
+
+// retryDelay is the pause after so many attempts that failed.
+func retryDelay(attempts int) time.Duration {
+	return min(firstRetryDelay<<min(attempts-1, maxJobAttempts+1), maxRetryDelay)
 }
 
 // endLocked moves a job into the history.

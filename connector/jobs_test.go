@@ -3,6 +3,7 @@ package connector_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/predicate"
 )
 
 // eventually waits for something that a background job brings about.
@@ -202,4 +204,51 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 	}
 	require.NoError(t, c.Process(t.Context(), tname("t")))
 	require.True(t, processed(c, "t"))
+}
+
+// TestLargeFreshPartsAreSortedTogether loads keys in such an order that each fresh part
+// spans all of them: the processed parts do not overlap, a look-up reads one.
+func TestLargeFreshPartsAreSortedTogether(t *testing.T) {
+	c := openClosed(t, hostile(vfs.NewMem()))
+	c.PauseJobs()
+	spec := kvSpec("t")
+	spec.SortedBy = []connector.SortSpec{{Column: "k"}}
+	create(t, c, spec)
+	const parts, rows = 5, 2000
+	for i := range int64(parts) {
+		var some []int64
+		for k := range int64(rows) {
+			some = append(some, k*parts+i)
+		}
+		insert(t, c, "t", kv(some...))
+	}
+	insert(t, c, "t", kv(77, 7777)) // a small part goes along
+	require.NoError(t, c.Process(t.Context(), tname("t")))
+	require.Len(t, jobsIn(c, "done"), 1)
+	s := c.Snapshot()
+	defer s.Close()
+	table, err := s.Table(tname("t"))
+	require.NoError(t, err)
+	require.True(t, table.Processed())
+	require.Greater(t, len(table.Parts()), 3)
+	for _, key := range []int64{0, 5000, parts*rows - 1} {
+		scan, err := s.Scan(t.Context(), connector.ScanRequest{
+			Table: tname("t"), Limit: -1,
+			Constraint: predicate.Where(map[string]predicate.Domain{"k": predicate.OfValues(predicate.KindInt, false, predicate.Int(key))}),
+		})
+		require.NoError(t, err)
+		found := int64(0)
+		for {
+			batch, err := scan.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			found += batch.NumRows()
+			batch.Release()
+		}
+		require.EqualValues(t, 1, found)
+		require.EqualValues(t, 1, scan.Stats().PartsRead, "key %d", key)
+		scan.Close()
+	}
 }

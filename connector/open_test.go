@@ -2,6 +2,7 @@ package connector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -234,7 +235,7 @@ func TestConstraintsAndAggregates(t *testing.T) {
 			rows := int64(0)
 			for {
 				b, err := scan.Next(t.Context())
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				require.NoError(t, err)

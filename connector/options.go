@@ -3,7 +3,6 @@ package connector
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"time"
@@ -89,7 +88,7 @@ func (o Options) withDefaults() Options {
 		o.FS = vfs.Default
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.MemoryBudgetBytes == 0 {
 		o.MemoryBudgetBytes = machineMemoryBytes() / 100 * defaultBudgetPercent

@@ -68,7 +68,7 @@ func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 	scan, err := table.NewScan(s.c.env, t.Def, t.Parts, request)
 	if err != nil {
 		held.Close()
-		return nil, wrap(err, "scan table %s", nameOf(t.Def))
+		return nil, readError(err, "scan", nameOf(t.Def).String())
 	}
 	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan}, nil
 }
@@ -121,10 +121,10 @@ func (s *Scan) Schema() *arrow.Schema { return s.scan.Schema() }
 // callers get different batches; the order of batches is not fixed.
 func (s *Scan) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	batch, err := s.scan.Next(ctx)
-	if err == nil || err == io.EOF {
+	if err == nil || err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 		return batch, err
 	}
-	return nil, wrap(err, "scan table %s", s.name)
+	return nil, readError(err, "scan", s.name)
 }
 
 // EstimatedRows is an upper bound of the rows left after pruning.
@@ -176,7 +176,7 @@ func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.A
 	}
 	states, stats, err := table.RunAggregate(ctx, s.c.env, t.Def, t.Parts, filters, aggregates, r.NoIndexes)
 	if err != nil {
-		return nil, stats, wrap(err, "aggregate table %s", nameOf(t.Def))
+		return nil, stats, readError(err, "aggregate", nameOf(t.Def).String())
 	}
 	return states, stats, nil
 }

@@ -3,6 +3,7 @@ package connector
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -245,7 +246,7 @@ func (s *PageSink) Finish(ctx context.Context) (Fragment, error) {
 	}
 	s.mu.done = true
 	if err != nil {
-		s.discardLocked()
+		err = errors.Join(err, s.discardLocked())
 		return Fragment{}, wrap(err, "finish the rows of task %q for table %s", s.task, nameOf(s.w.def))
 	}
 	s.mu.parts = nil

@@ -2,6 +2,7 @@ package connector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -126,7 +127,7 @@ func snapshotKeys(s *connector.Snapshot, name connector.TableName) ([]int64, err
 	got := []int64{}
 	for {
 		b, err := scan.Next(context.Background())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -180,7 +181,8 @@ func tmpFiles(t testing.TB, fs vfs.FS) []string {
 
 func requireCode(t require.TestingT, code connector.Code, err error) *connector.Error {
 	require.Error(t, err)
-	e, ok := err.(*connector.Error)
+	e := &connector.Error{}
+	ok := errors.As(err, &e)
 	require.True(t, ok, "%T: %v", err, err)
 	require.Equal(t, code, e.Code, "%v", err)
 	return e

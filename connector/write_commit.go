@@ -116,7 +116,7 @@ func (w *Write) publish(fs []Fragment) (CommitResult, error) {
 		result.Rows += f.Rows
 	}
 	var replaced []uint64
-	_, err := w.c.publisher.publish(func(cur *catalog.Version) (*change, error) {
+	err := w.c.publisher.publish(func(cur *catalog.Version) (*change, error) {
 		ch, old, err := w.plan(cur, staged)
 		replaced = old
 		if err != nil {
@@ -132,7 +132,7 @@ func (w *Write) publish(fs []Fragment) (CommitResult, error) {
 		return ch, nil
 	})
 	if err != nil {
-		w.commitFailed(err)
+		w.commitFailed()
 		return CommitResult{}, err
 	}
 	w.commitDone(staged, parts, result)
@@ -203,7 +203,7 @@ func sameColumns(a, b *table.Definition) bool {
 
 // commitFailed opens the write again, or gives it up when the metadata store failed:
 // then nobody knows whether the records are there, so the files must stay.
-func (w *Write) commitFailed(err error) {
+func (w *Write) commitFailed() {
 	unknown := w.c.publisher.failure() != nil
 	w.mu.Lock()
 	close(w.mu.done)

@@ -103,11 +103,11 @@ func (d Domain) Contains(v Value) bool {
 	return d.Covers(v, v)
 }
 
-// Overlaps reports whether some value of the closed interval [min, max] may belong
+// Overlaps reports whether some value of the closed interval [low, high] may belong
 // to d. It is exact for discrete kinds; for floats and bytes true may stand for an
 // interval between two neighbouring values that holds none.
-func (d Domain) Overlaps(min, max Value) bool {
-	return d.OverlapsRange(Range{Low: AtLeast(min), High: AtLeast(max)})
+func (d Domain) Overlaps(low, high Value) bool {
+	return d.OverlapsRange(Range{Low: AtLeast(low), High: AtLeast(high)})
 }
 
 // OverlapsRange is Overlaps for any range, which must not be empty.
@@ -116,10 +116,10 @@ func (d Domain) OverlapsRange(r Range) bool {
 	return i < len(d.Ranges()) && reaches(d.set.ranges[i].Low, r.High)
 }
 
-// Covers reports whether every value of the closed interval [min, max] belongs
-// to d. min must not be greater than max.
-func (d Domain) Covers(min, max Value) bool {
-	return d.CoversRange(Range{Low: AtLeast(min), High: AtLeast(max)})
+// Covers reports whether every value of the closed interval [low, high] belongs
+// to d. low must not be greater than high.
+func (d Domain) Covers(low, high Value) bool {
+	return d.CoversRange(Range{Low: AtLeast(low), High: AtLeast(high)})
 }
 
 // CoversRange is Covers for any range, which must not be empty.

@@ -84,8 +84,10 @@ func TestKindOf(t *testing.T) {
 		require.True(t, ok, "%s", typ)
 		require.NotEqual(t, predicate.KindInvalid, kind)
 	}
-	for _, typ := range []arrow.DataType{nil, arrow.Null, arrow.ListOf(arrow.PrimitiveTypes.Int8), arrow.FixedWidthTypes.Duration_s,
-		arrow.FixedWidthTypes.MonthInterval, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
+	for _, typ := range []arrow.DataType{
+		nil, arrow.Null, arrow.ListOf(arrow.PrimitiveTypes.Int8), arrow.FixedWidthTypes.Duration_s,
+		arrow.FixedWidthTypes.MonthInterval, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+	} {
 		_, ok := predicate.KindOf(typ)
 		require.False(t, ok, "%s", typ)
 	}

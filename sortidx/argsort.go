@@ -42,12 +42,14 @@ func Argsort(ctx context.Context, fields []Field, cols []Pages, workers int) ([]
 }
 
 // ArgsortScratchBytes gives an upper estimate of the bytes that Argsort holds at most, its result included: 16 bytes
-// a row for two buffers of items, 4 for the result, and the page tables (for pages of at least 256 rows) with a fixed
-// amount for counters.
+// a row for two buffers of items, 4 for the result, and the page tables (for pages of at least 256 rows) with an
+// amount for counters and blocks of words, which few rows need little of.
 func ArgsortScratchBytes(rows int, fields []Field) int64 {
-	const itemBuffers, result, pageTable, fixed = 16, 4, 112, 1 << 20
+	const itemBuffers, result, pageTable = 16, 4, 112
+	const countersLeast, countersRow, countersMost = 32 << 10, 256, 1 << 20
 	pages := int64(rows)/256 + 1
-	return int64(rows)*(itemBuffers+result) + pages*pageTable*int64(len(fields)) + fixed
+	counters := min(countersLeast+countersRow*int64(rows), countersMost)
+	return int64(rows)*(itemBuffers+result) + pages*pageTable*int64(len(fields)) + counters
 }
 
 // sorter is one run of Argsort. items[i] is a row in the low half, with key bits above it while its run is worked on.
@@ -73,7 +75,7 @@ func (s *sorter) sort(pages []Pages) []uint32 {
 	if s.rows == 0 {
 		return out
 	}
-	s.stripPrefixes(pages)
+	s.stripPrefixes()
 	s.items = make([]uint64, s.rows)
 	s.words = make([]uint64, s.rows)
 	s.sortFirst(pages[0])
@@ -87,7 +89,7 @@ func (s *sorter) sort(pages []Pages) []uint32 {
 }
 
 // stripPrefixes finds the bytes that all strings of a column begin with, so that its words begin after them.
-func (s *sorter) stripPrefixes(pages []Pages) {
+func (s *sorter) stripPrefixes() {
 	for i := range s.cols {
 		words, ok := s.cols[i].words.(*bytesWords)
 		if !ok {

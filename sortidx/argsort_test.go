@@ -2,6 +2,7 @@ package sortidx
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -182,7 +183,13 @@ func TestArgsortRefusesBadPages(t *testing.T) {
 }
 
 func TestScratchEstimateIsAboveWhatIsAllocated(t *testing.T) {
-	const rows = 200_000
+	for _, rows := range []int{1, 30, 1000, 5000, 200_000} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) { requireScratchEstimate(t, rows) })
+	}
+	require.Less(t, ArgsortScratchBytes(10, []Field{{Type: arrow.PrimitiveTypes.Int64}}), int64(64<<10), "few rows need little")
+}
+
+func requireScratchEstimate(t *testing.T, rows int) {
 	r := rapid.Custom(drawRand).Example(1)
 	fields := []Field{{Type: arrow.BinaryTypes.String}, {Type: arrow.PrimitiveTypes.Int32, Desc: true}}
 	cols := []arrow.Array{

@@ -130,8 +130,11 @@ func TestKeyBytes(t *testing.T) {
 		"fixed, too short":      {Field{Type: &arrow.FixedSizeBinaryType{ByteWidth: 2}}, text("a"), []byte{2, 'a', 0, 0}},
 		"fixed, too long":       {Field{Type: &arrow.FixedSizeBinaryType{ByteWidth: 2}}, text("abc"), []byte{2, 'a', 'b', 2}},
 		"minus zero":            {Field{Type: arrow.PrimitiveTypes.Float32}, predicate.Float(0), []byte{2, 0x80, 0, 0, 0, 0, 0, 0, 0}},
-		"decimal too large": {Field{Type: &arrow.Decimal128Type{Precision: 5}},
-			predicate.Decimal(decimal256.New(0, 1, 0, 0)), []byte{3}},
+		"decimal too large": {
+			Field{Type: &arrow.Decimal128Type{Precision: 5}},
+			predicate.Decimal(decimal256.New(0, 1, 0, 0)),
+			[]byte{3},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := NewEncoder([]Field{c.field})

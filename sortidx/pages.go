@@ -127,6 +127,25 @@ type validity struct {
 	total int
 	shift uint8
 	mask  uint32
+	// dense is the bitmap by row number, where many rows are looked up; nil when the rows' numbers have wide gaps
+	dense []byte
+}
+
+// makeDense fills in dense.
+func (v *validity) makeDense(p Pages) {
+	n := uint64(len(p.Arrays)) << v.shift
+	if v.total == 0 || v.shift < 3 || n > 4*uint64(p.Len()) {
+		return
+	}
+	v.dense = make([]byte, n/8)
+	for i, arr := range p.Arrays {
+		at := uint64(i) << v.shift
+		if b := v.pages[i]; b.bytes != nil {
+			bitutil.CopyBitmap(b.bytes, b.start, arr.Len(), v.dense, int(at))
+		} else {
+			bitutil.SetBitsTo(v.dense, int64(at), int64(arr.Len()), true)
+		}
+	}
 }
 
 func newValidity(p Pages) validity {

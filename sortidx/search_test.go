@@ -2,6 +2,7 @@ package sortidx
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -112,4 +113,85 @@ func TestSearchAllocatesNothing(t *testing.T) {
 		})
 		require.Zero(t, n, "%s", typ)
 	}
+}
+
+// TestSearchPointAgreesWithSearchRange gives every kind of hint: a guess never changes the answer.
+func TestSearchPointAgreesWithSearchRange(t *testing.T) {
+	for _, typ := range storedTypes() {
+		t.Run(typ.String(), func(t *testing.T) {
+			checkedRapid(t, func(rt *rapid.T, mem memory.Allocator) {
+				f := Field{Type: typ, Desc: rapid.Bool().Draw(rt, "desc"), NullsFirst: rapid.Bool().Draw(rt, "nullsFirst")}
+				r := drawRand(rt)
+				raw := randomArray(r, mem, typ, rapid.IntRange(0, 400).Draw(rt, "rows"), drawNullShare(rt))
+				bounds := randomArray(r, mem, foreignType(typ), 6, 0)
+				defer releaseAll(raw, bounds)
+				sorted := sortedCopy(rt, f, raw)
+				defer sorted.Release()
+				lo := rapid.IntRange(0, sorted.Len()).Draw(rt, "lo")
+				hi := rapid.IntRange(lo, sorted.Len()).Draw(rt, "hi")
+				values := []predicate.Value{predicate.At(bounds, 0), predicate.At(bounds, 1)}
+				for i := lo; i < hi; i += 7 {
+					if sorted.IsValid(i) {
+						values = append(values, predicate.At(sorted, i))
+					}
+				}
+				guess := rapid.IntRange(-5, sorted.Len()+5).Draw(rt, "guess")
+				for _, v := range values {
+					wantLo, wantHi := SearchRange(sorted, f, lo, hi, predicate.Point(v))
+					gotLo, gotHi := SearchPoint(sorted, f, lo, hi, &v, PointHint{Guess: guess, Shared: sharedBytes(sorted, lo, hi, v)})
+					require.Equal(rt, [2]int{wantLo, wantHi}, [2]int{gotLo, gotHi})
+				}
+			})
+		})
+	}
+}
+
+// TestSearchPointWithRuns searches runs of equal values, long and short, against a count.
+func TestSearchPointWithRuns(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		defer b.Release()
+		s := array.NewStringBuilder(memory.DefaultAllocator)
+		defer s.Release()
+		counts := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 31, 32, 33, 240, 1000}), 1, 12).Draw(rt, "counts")
+		for v, n := range counts {
+			for range n {
+				b.Append(int64(v))
+				s.Append(fmt.Sprintf("APPID%09d", v))
+			}
+		}
+		ints, texts := b.NewArray(), s.NewArray()
+		defer ints.Release()
+		defer texts.Release()
+		guess := rapid.IntRange(-1, ints.Len()+1).Draw(rt, "guess")
+		at := 0
+		for v, n := range counts {
+			value, text := predicate.Int(int64(v)), predicate.Bytes(fmt.Sprintf("APPID%09d", v))
+			lo, hi := SearchPoint(ints, Field{Type: ints.DataType()}, 0, ints.Len(), &value, PointHint{Guess: guess})
+			require.Equal(rt, [2]int{at, at + n}, [2]int{lo, hi})
+			lo, hi = SearchPoint(texts, Field{Type: texts.DataType()}, 0, texts.Len(), &text, PointHint{Guess: guess, Shared: 5})
+			require.Equal(rt, [2]int{at, at + n}, [2]int{lo, hi})
+			at += n
+		}
+	})
+}
+
+// sharedBytes gives the bytes that the value and the rows [lo,hi) begin with.
+func sharedBytes(arr arrow.Array, lo, hi int, v predicate.Value) int {
+	if v.Kind() != predicate.KindBytes {
+		return 0
+	}
+	shared := v.AsBytes()
+	for i := lo; i < hi; i++ {
+		if arr.IsNull(i) {
+			continue
+		}
+		other := predicate.At(arr, i).AsBytes()
+		n := 0
+		for n < min(len(shared), len(other)) && shared[n] == other[n] {
+			n++
+		}
+		shared = shared[:n]
+	}
+	return len(shared)
 }

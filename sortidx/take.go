@@ -40,6 +40,7 @@ func NewTaker(src Pages) (*Taker, error) {
 		return nil, fmt.Errorf("take rows: %w", err)
 	}
 	t := &Taker{valid: newValidity(src), width: l.width}
+	t.valid.makeDense(src)
 	if l.class == classBytes {
 		p := newPaged(src, stringsOf)
 		t.strings = &p
@@ -89,8 +90,14 @@ func (w *taking) findNulls() {
 	valid, rows := 0, w.rows
 	for i := range out {
 		var b byte
-		for j, row := range rows[:min(8, len(rows))] {
-			b |= w.valid.bit(row) << j
+		if dense := w.valid.dense; dense != nil {
+			for j, row := range rows[:min(8, len(rows))] {
+				b |= dense[row>>3] >> (row & 7) & 1 << j
+			}
+		} else {
+			for j, row := range rows[:min(8, len(rows))] {
+				b |= w.valid.bit(row) << j
+			}
 		}
 		out[i] = b
 		valid += bits.OnesCount8(b)

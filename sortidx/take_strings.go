@@ -3,6 +3,8 @@ package sortidx
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"unsafe"
 )
 
@@ -12,7 +14,11 @@ const gatherBlock = 128
 
 // takeStrings measures the strings first, because the data buffer's size must be known before it is got.
 func (w *taking) takeStrings() ([][]byte, error) {
-	total := w.stringBytes()
+	scratch := placesPool.Get().(*[]stringPlace)
+	defer placesPool.Put(scratch)
+	*scratch = slices.Grow((*scratch)[:0], len(w.rows))[:len(w.rows)]
+	places := *scratch
+	total := w.findStrings(places)
 	if total > math.MaxInt32 {
 		return nil, fmt.Errorf("take rows: the strings of %d rows have %d bytes, one page holds at most %d: take fewer rows at once",
 			len(w.rows), total, math.MaxInt32)
@@ -31,24 +37,33 @@ func (w *taking) takeStrings() ([][]byte, error) {
 	var b stringBlock
 	for lo := 0; lo < len(w.rows); lo += gatherBlock {
 		n := min(gatherBlock, len(w.rows)-lo)
-		w.locate(lo, n, &b)
+		w.locate(lo, places[lo:lo+n], &b)
 		b.touch(n)
 		b.copy(data, offsets[lo:lo+n+1])
 	}
 	return bufs, nil
 }
 
-// stringBytes sums up the lengths of the taken strings that are not NULL.
-func (w *taking) stringBytes() int64 {
+// stringPlace is where in its page a string begins, and its length.
+type stringPlace struct{ lo, n int32 }
+
+// placesPool keeps the places of one call for the next: they are as large as a page.
+var placesPool = sync.Pool{New: func() any { return new([]stringPlace) }}
+
+// findStrings notes where the taken strings are, so that their offsets, which are
+// rarely in the cache, are read once, and sums up their lengths. Those of NULL rows
+// are empty.
+func (w *taking) findStrings(places []stringPlace) int64 {
 	var total int64
 	pages, shift, mask := w.strings.pages, w.strings.shift&31, w.strings.mask
 	for i, row := range w.rows {
 		o, at := pages[row>>shift].offsets, row&mask
-		n := o[at+1] - o[at]
+		p := stringPlace{o[at], o[at+1] - o[at]}
 		if w.isNull(i) {
-			n = 0
+			p.n = 0
 		}
-		total += int64(n)
+		places[i] = p
+		total += int64(p.n)
 	}
 	return total
 }
@@ -67,21 +82,12 @@ func (w *taking) copyStretches(offsets []int32, data []byte) {
 	})
 }
 
-// locate finds the strings of n taken rows from number from on; those of NULL rows are empty.
-func (w *taking) locate(from, n int, b *stringBlock) {
-	pages, shift, mask := w.strings.pages, w.strings.shift&31, w.strings.mask
-	for i, row := range w.rows[from : from+n] {
-		p, at := &pages[row>>shift], row&mask
-		lo := p.offsets[at]
-		b.data[i&(gatherBlock-1)], b.lo[i&(gatherBlock-1)], b.n[i&(gatherBlock-1)] = p.data, lo, p.offsets[at+1]-lo
-	}
-	if w.nulls == 0 {
-		return
-	}
-	for i := range n {
-		if w.isNull(from + i) {
-			b.n[i] = 0
-		}
+// locate gives the strings of the taken rows from number from on, whose places are given.
+func (w *taking) locate(from int, places []stringPlace, b *stringBlock) {
+	pages, shift := w.strings.pages, w.strings.shift&31
+	for i, row := range w.rows[from : from+len(places)] {
+		p := places[i]
+		b.data[i&(gatherBlock-1)], b.lo[i&(gatherBlock-1)], b.n[i&(gatherBlock-1)] = pages[row>>shift].data, p.lo, p.n
 	}
 }
 

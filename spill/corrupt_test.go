@@ -98,7 +98,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			var corrupt *spill.CorruptError
 			require.ErrorAs(t, err, &corrupt, "byte %d bit %d", i, bit)
 			require.Equal(t, partOne, corrupt.Path)
-			require.NotEqual(t, corrupt.Got, corrupt.Want)
+			require.NotEqual(t, corrupt.Want, corrupt.Got)
 		}
 	}
 	for n := range good {

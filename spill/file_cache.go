@@ -2,17 +2,12 @@ package spill
 
 import (
 	"container/list"
-	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
-
-// openFilesMax is how many part files are kept open: a few times fewer than the usual limit of 1024 descriptors, which sockets and the
-// metadata store share.
-const openFilesMax = 512
 
 // fileCache keeps recently read part files open and closes the others; a closed one is opened again on demand. Files are opened and closed
 // without its mutex.
@@ -71,13 +66,8 @@ func (c *fileCache) acquire(h *fileHandle, path string) (vfs.File, error) {
 		return file, err
 	}
 	file, err := c.fs.Open(path, vfs.RandomReadsOption)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		// The process is at its limit: give up what is idle, and try once more.
-		c.mu.Lock()
-		victims := c.shrinkLocked(0)
-		c.mu.Unlock()
-		c.closeAll(victims)
-		file, err = c.fs.Open(path, vfs.RandomReadsOption)
+	if oserror.IsNotExist(err) {
+		return nil, fmt.Errorf("%w: %w", &CorruptError{Path: path, Offset: -1, What: "part file", Got: "no file", Want: "the part's file"}, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open part file: %w", err)
@@ -143,6 +133,14 @@ func (c *fileCache) drop(h *fileHandle) {
 func (c *fileCache) close() {
 	c.mu.Lock()
 	c.mu.closed = true
+	victims := c.shrinkLocked(0)
+	c.mu.Unlock()
+	c.closeAll(victims)
+}
+
+// closeIdle closes every file that nobody reads now.
+func (c *fileCache) closeIdle() {
+	c.mu.Lock()
 	victims := c.shrinkLocked(0)
 	c.mu.Unlock()
 	c.closeAll(victims)

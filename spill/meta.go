@@ -27,10 +27,6 @@ const (
 	// memTableBytesMin and memTableBytesMax bound the write buffers.
 	memTableBytesMin = 64 << 10
 	memTableBytesMax = 4 << 20
-	// diskReserveBytes is the room that must be left on the device before metadata is written: a full device in the middle of a
-	// write poisons the store, a refusal before does not.
-	// It is small, since dropping tables, which makes room, writes metadata too.
-	diskReserveBytes = 512 << 10
 )
 
 var errEmptyKey = errors.New("key is empty")
@@ -130,6 +126,9 @@ func (m *Meta) openAt(gate *gateFS, path string, memory int64) (*pebble.DB, erro
 		MemTableStopWritesThreshold: 2,
 		ReadOnly:                    m.readOnly,
 	}
+	if m.durability != DurabilityCommit {
+		options.WALMinSyncInterval = func() time.Duration { return backgroundSyncs }
+	}
 	// The default scheduler runs a goroutine that an open which fails leaves behind. This one differs only in having none: compactions are
 	// granted when they are wanted and when others end, which is enough for a store this small.
 	options.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
@@ -189,8 +188,8 @@ func (m *Meta) Apply(ctx context.Context, sets []KV, deletes [][]byte, sync bool
 	if batch.Empty() {
 		return batch.Close()
 	}
-	if device, err := m.fs.GetDiskUsage(m.path); err == nil && device.AvailBytes < uint64(batch.Len()+diskReserveBytes) {
-		return errors.Join(fmt.Errorf("metadata %q: %d bytes are left on the device: %w", m.path, device.AvailBytes, ErrDiskFull), batch.Close())
+	if err := m.checkRoom(sets, deletes, batch.Len()); err != nil {
+		return errors.Join(err, batch.Close())
 	}
 	if err := m.commit(batch, sync && m.durability == DurabilityCommit); err != nil {
 		return fmt.Errorf("metadata %q: %w", m.path, err)
@@ -226,11 +225,14 @@ func (m *Meta) fill(batch *pebble.Batch, sets []KV, deletes [][]byte) error {
 
 // commit waits for the sync of its own batch, so that the answer is about this batch and no other.
 func (m *Meta) commit(batch *pebble.Batch, sync bool) error {
+	m.gate.writers.Add(1)
+	defer m.gate.writers.Add(-1)
 	if !sync {
 		m.dirty.Store(true)
 		if err := m.db.Apply(batch, pebble.NoSync); err != nil {
 			m.failed.set(err)
 		}
+		m.awaitWritten()
 		return m.failed.get()
 	}
 	if err := m.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
@@ -241,6 +243,27 @@ func (m *Meta) commit(batch *pebble.Batch, sync bool) error {
 	}
 	// Looked at last: the library was told that a failed write of its log worked.
 	return m.failed.get()
+}
+
+// awaitWritten returns when the operating system has all that was applied before, so that only its end, and not the end of this process,
+// can lose it. With durability commit a batch that is not synced is one that nobody acknowledges.
+func (m *Meta) awaitWritten() {
+	if m.durability == DurabilityCommit || m.failed.get() != nil {
+		return
+	}
+	number, batch, err := m.gate.marks.log(m.db)
+	if err != nil {
+		m.failed.set(err)
+		return
+	}
+	m.uses.Add(1) // the caller is one of them already
+	go func() {
+		defer m.uses.Done()
+		if err := errors.Join(batch.SyncWait(), batch.Close()); err != nil {
+			m.failed.set(err)
+		}
+	}()
+	m.gate.marks.wait(number, m.failed)
 }
 
 // frameSum is the CRC-32C over version, key and value: a value under another's key is found too.

@@ -22,6 +22,9 @@ const (
 	failurePauseMax = 512 * time.Millisecond
 )
 
+// logSuffix ends the names of the metadata library's logs.
+const logSuffix = ".log"
+
 // metaLogger routes what the metadata library says to our log.
 type metaLogger struct {
 	log    *slog.Logger
@@ -59,20 +62,22 @@ type gateFS struct {
 	failed   *poison
 	opening  atomic.Bool
 	failures atomic.Int32
+	writers  atomic.Int32 // commits under way, which may wait for a table to be written
+	marks    *writtenMarks
 	stop     chan struct{} // closed before the library is, so that no pause holds it up
 	sinkOnce sync.Once
 	sinkMem  *vfs.MemFS
 }
 
 func newGate(disk vfs.FS, failed *poison) *gateFS {
-	g := &gateFS{FS: disk, failed: failed, stop: make(chan struct{})}
+	g := &gateFS{FS: disk, failed: failed, marks: newWrittenMarks(), stop: make(chan struct{})}
 	g.opening.Store(true)
 	return g
 }
 
 // isVital tells the files that the library can't replace by writing another one.
 func isVital(base string) bool {
-	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST") || strings.HasPrefix(base, "marker")
+	return strings.HasSuffix(base, logSuffix) || strings.HasPrefix(base, "MANIFEST") || strings.HasPrefix(base, "marker")
 }
 
 func (g *gateFS) poisoned() bool { return g.failed.get() != nil }
@@ -85,18 +90,22 @@ func (g *gateFS) sink(name string) *vfs.MemFS {
 	return g.sinkMem
 }
 
-// tolerate counts a failure of a file that is not vital and paces the library's next try.
+// tolerate counts a failure of a file that is not vital and paces the library's next try. A device that is full does not count while nobody waits:
+// there may be room again at any time, and until then new batches are refused before they begin.
 func (g *gateFS) tolerate(err error) error {
-	n := g.failures.Add(1)
-	if g.opening.Load() {
-		if n >= openFailuresMax {
+	n := int32(failuresMax - 1)
+	switch opening := g.opening.Load(); {
+	case !opening && g.writers.Load() == 0 && vfs.IsNoSpaceError(err):
+	case opening:
+		if n = g.failures.Add(1); n >= openFailuresMax {
 			g.failed.set(err)
 		}
 		return err
-	}
-	if n >= failuresMax {
-		g.failed.set(err)
-		return err
+	default:
+		if n = g.failures.Add(1); n >= failuresMax {
+			g.failed.set(err)
+			return err
+		}
 	}
 	pause := time.NewTimer(min(failurePauseMax, time.Millisecond<<n))
 	defer pause.Stop()
@@ -108,13 +117,13 @@ func (g *gateFS) tolerate(err error) error {
 }
 
 // create makes a file on disk, or in the sink when the store is or becomes poisoned.
-func (g *gateFS) create(name string, category vfs.DiskWriteCategory, make func() (vfs.File, error)) (vfs.File, error) {
+func (g *gateFS) create(name string, category vfs.DiskWriteCategory, open func() (vfs.File, error)) (vfs.File, error) {
 	vital := isVital(g.FS.PathBase(name))
 	if !g.poisoned() {
-		f, err := make()
+		f, err := open()
 		switch {
 		case err == nil:
-			return &gateFile{File: f, gate: g, vital: vital}, nil
+			return &gateFile{File: f, gate: g, vital: vital, log: strings.HasSuffix(name, logSuffix)}, nil
 		case !vital:
 			return nil, g.tolerate(err)
 		}
@@ -240,6 +249,7 @@ type gateFile struct {
 	vfs.File
 	gate  *gateFS
 	vital bool
+	log   bool // one of the library's logs
 }
 
 // change runs one change of the file and gives what the library is to know of it.
@@ -265,7 +275,18 @@ func (f *gateFile) change(do func() error) error {
 
 // Write says that all is written when a vital file fails.
 func (f *gateFile) Write(b []byte) (int, error) {
-	if err := f.change(func() error { _, err := f.File.Write(b); return err }); err != nil {
+	err := f.change(func() error {
+		var mark uint64
+		if f.log {
+			mark = f.gate.marks.find(b) // before the write, which may change the bytes
+		}
+		if _, err := f.File.Write(b); err != nil {
+			return err
+		}
+		f.gate.marks.saw(mark)
+		return nil
+	})
+	if err != nil {
 		return 0, err
 	}
 	return len(b), nil

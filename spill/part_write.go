@@ -236,7 +236,10 @@ func (w *PartWriter) writeLocked(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	n, err := w.file.Write(b)
+	n, err := 0, w.store.checkPartRoom(len(b))
+	if err == nil {
+		n, err = w.file.Write(b)
+	}
 	if err == nil && n < len(b) {
 		err = fmt.Errorf("%d of %d bytes written", n, len(b))
 	}

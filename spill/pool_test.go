@@ -2,7 +2,6 @@ package spill_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -190,7 +189,7 @@ func TestNewPageRefusesWhatIsWrong(t *testing.T) {
 	} {
 		_, _, err := p.NewPage(ctx, spill.Owner{}, c.t, c.rows, c.nulls, c.sizes)
 		require.Error(t, err, name)
-		require.False(t, errors.Is(err, spill.ErrBudget), name)
+		require.NotErrorIs(t, err, spill.ErrBudget, name)
 	}
 	g, _, err := p.NewPage(ctx, spill.Owner{}, int64s, 1, -1, []int{1, 8})
 	require.NoError(t, err)

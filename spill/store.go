@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +82,8 @@ type Store struct {
 	lock     io.Closer
 	meta     *Meta
 	files    fileCache
-	alive    atomic.Int64 // part files with references
+	opens    *descriptorFS // part of fs
+	alive    atomic.Int64  // part files with references
 	failed   poison
 
 	mu struct {
@@ -141,9 +143,7 @@ func (s *Store) Close() error {
 		errs = append(errs, fmt.Errorf("store %q closed with %d part writers and %d part files alive", s.dir, writers, alive))
 	}
 	s.files.close()
-	if err := s.meta.close(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, s.meta.close(), s.opens.closeSpares())
 	if s.lock != nil {
 		if err := s.lock.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("unlock %q: %w", s.dir, err))
@@ -209,6 +209,9 @@ func parsePartName(name string) (uint64, bool) {
 	return id, err == nil && partName(id) == name
 }
 
+// PartOfFile gives the id of the part whose file has the path; false when it is no part's file.
+func PartOfFile(path string) (uint64, bool) { return parsePartName(filepath.Base(path)) }
+
 // placePart gives a staged file its lasting name, durably. The path it has after the call is answered even with an error.
 func (s *Store) placePart(id uint64, tmp string) (string, error) {
 	if err := s.writable(); err != nil {
@@ -252,17 +255,21 @@ func (s *Store) makeFolder(folder string) error {
 	return nil
 }
 
-// syncDir makes the names in a directory durable. Once that failed nobody knows what the device holds, so the store takes no more writes.
+// syncDir makes the names in a directory durable. Once a sync failed nobody knows what the device holds, so the store takes no more writes.
+// One that could not even be begun leaves no doubt: the names are not durable, and the device is as good as before.
 func (s *Store) syncDir(dir string) error {
 	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
-	if err := syncDirectory(s.fs, dir); err != nil {
+	err := syncDirectory(s.fs, dir)
+	if errors.Is(err, errSyncFailed) {
 		s.failed.set(err)
-		return diskError(err)
 	}
-	return nil
+	return diskError(err)
 }
+
+// errSyncFailed says that a sync was begun and failed.
+var errSyncFailed = errors.New("the sync failed")
 
 func syncDirectory(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
@@ -270,7 +277,7 @@ func syncDirectory(fs vfs.FS, dir string) error {
 		return fmt.Errorf("open directory %q: %w", dir, err)
 	}
 	if err := d.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync directory %q: %w", dir, err), d.Close())
+		return errors.Join(fmt.Errorf("sync directory %q: %w: %w", dir, errSyncFailed, err), d.Close())
 	}
 	if err := d.Close(); err != nil {
 		return fmt.Errorf("close directory %q: %w", dir, err)

@@ -57,6 +57,7 @@ func open(ctx context.Context, dir string, pool *Pool, o StoreOptions, readOnly 
 	if err == nil {
 		return s, nil
 	}
+	err = errors.Join(err, s.opens.closeSpares())
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())
 	}
@@ -76,11 +77,13 @@ func newStore(dir string, pool *Pool, o StoreOptions, readOnly bool) (*Store, er
 	if o.MetaCacheBytes == 0 {
 		o.MetaCacheBytes = min(metaBytesMax, pool.budget/metaShare)
 	}
-	s := &Store{dir: dir, pool: pool, opts: o, fs: o.FS, log: o.Log, readOnly: readOnly}
+	s := &Store{dir: dir, pool: pool, opts: o, log: o.Log, readOnly: readOnly}
+	s.opens = &descriptorFS{FS: o.FS, makeRoom: s.files.closeIdle}
+	s.fs = s.opens
 	if readOnly {
-		s.fs = readOnlyFS{o.FS}
+		s.fs = readOnlyFS{s.opens}
 	}
-	s.files.fs, s.files.limit = s.fs, openFilesMax
+	s.files.fs, s.files.limit = s.fs, openFilesLimit()
 	s.files.closeFailed = func(err error) { s.log.Warn("part file did not close", "error", err) }
 	s.mu.writers = map[uint64]struct{}{}
 	s.mu.dirs = map[string]bool{}
@@ -169,6 +172,7 @@ func (s *Store) makeFolders(context.Context) error {
 			return fmt.Errorf("make folder: %w", diskError(err))
 		}
 	}
+	s.opens.keepSpares(s.dir)
 	return s.syncDir(s.dir)
 }
 

@@ -2,7 +2,6 @@ package spill_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	iofs "io/fs"
 	"os"
@@ -397,5 +396,5 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, `"gzip"`)
 	_, err = spill.ParseDurability("")
 	require.Error(t, err)
-	require.True(t, errors.Is(&spill.BudgetError{}, spill.ErrBudget))
+	require.ErrorIs(t, &spill.BudgetError{}, spill.ErrBudget)
 }

@@ -89,24 +89,37 @@ func BenchmarkPointCount(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		sort   ColumnID
-		domain predicate.Domain
+		domain func(key int64) predicate.Domain
 	}{
-		{"int64", 2, ints(4711)},
-		{"text", 4, predicate.OfValues(predicate.KindBytes, false, predicate.Bytes("id000004711"))},
+		{"int64", 2, func(key int64) predicate.Domain { return ints(key) }},
+		{"text", 4, func(key int64) predicate.Domain {
+			return predicate.OfValues(predicate.KindBytes, false, predicate.Bytes(fmt.Sprintf("id%09d", key)))
+		}},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			w := newWorld(b, 2<<30, 16384)
-			defer w.close(b)
-			d, parts := benchParts(b, w, rows, c.sort)
-			defer dropAll(parts)
-			filters, aggs := []Filter{{c.sort, c.domain}}, []Aggregate{{Func: CountStar}}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := RunAggregate(context.Background(), w.Env, d, parts, filters, aggs, false); err != nil {
-					b.Fatal(err)
+		w := newWorld(b, 2<<30, 16384)
+		d, parts := benchParts(b, w, rows, c.sort)
+		for _, keys := range []struct {
+			name string
+			n    int64
+		}{{"one", 1}, {"many", 1 << 12}} {
+			b.Run(c.name+"/"+keys.name, func(b *testing.B) {
+				filters := make([]Filter, keys.n)
+				for i := range filters {
+					filters[i] = Filter{c.sort, c.domain((4711 + int64(i)*100003) % (rows / 24))}
 				}
-			}
-		})
+				aggs := []Aggregate{{Func: CountStar}}
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					i = (i + 1) % len(filters)
+					if _, _, err := RunAggregate(context.Background(), w.Env, d, parts, filters[i:i+1], aggs, false); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		dropAll(parts)
+		w.close(b)
 	}
 }
 

@@ -103,8 +103,10 @@ func TestBuilderKeepsEveryValue(t *testing.T) {
 				defer releaseAll(got)
 				require.Len(t, checkRows(t, m, cols, got), 150)
 				require.Equal(t, durable, stats.BytesLoaded > 0)
-				require.Equal(t, ScanStats{PartsTotal: 1, PartsRead: 1, GroupsTotal: int64(p.Groups()), GroupsRead: int64(p.Groups()),
-					RowsTotal: 150, RowsRead: 150, BytesLoaded: stats.BytesLoaded}, stats)
+				require.Equal(t, ScanStats{
+					PartsTotal: 1, PartsRead: 1, GroupsTotal: int64(p.Groups()), GroupsRead: int64(p.Groups()),
+					RowsTotal: 150, RowsRead: 150, BytesLoaded: stats.BytesLoaded,
+				}, stats)
 				z, ok := p.Zone(1)
 				require.True(t, ok)
 				require.Equal(t, int64(0), z.Min.AsInt())

@@ -112,5 +112,8 @@ func (p *Part) setSort(keys []SortKey) error {
 		p.sortFields = append(p.sortFields, sortidx.Field{Type: p.cols[i].storage, Desc: k.Desc, NullsFirst: k.NullsFirst})
 	}
 	p.sortedBy = keys
+	if len(keys) > 0 {
+		p.words = newOrderWords(p.cols[p.sortCols[0]].zones, p.sortFields[0])
+	}
 	return nil
 }

@@ -247,7 +247,11 @@ func (p *Part) probe(ctx context.Context, key []piece, g int, t *tally) (a, b in
 		if err != nil {
 			return 0, 0, err
 		}
-		a, b = searchPiece(arr, p.sortFields[l], a, b, k)
+		if p.words != nil && l == 0 && !k.null && k.r.Low.Set && k.r.High.Set && k.r.Low == k.r.High && k.r.Low.Inclusive {
+			a, b = sortidx.SearchPoint(arr, p.sortFields[l], a, b, &k.r.Low.Value, p.words.hint(g, b, &k.r.Low.Value))
+		} else {
+			a, b = searchPiece(arr, p.sortFields[l], a, b, k)
+		}
 		page.Unpin()
 		if a == b {
 			break
@@ -268,6 +272,9 @@ func searchPiece(arr arrow.Array, f sortidx.Field, lo, hi int, k piece) (int, in
 // nothing. Inexact bounds (truncated text) keep a group, so that the groups are a
 // superset.
 func (p *Part) rangeGroups(r predicate.Range) (first, last int) {
+	if p.words != nil {
+		return p.words.groups(&r)
+	}
 	f := p.sortFields[0]
 	lo, hi := 0, p.groups
 	for lo < hi {

@@ -34,6 +34,7 @@ type Part struct {
 	sortFields []sortidx.Field
 	sortCols   []int // positions in cols
 	sparse     *sparse.Index
+	words      *orderWords // of sortCols[0]; may be nil
 
 	pool       *spill.Pool
 	file       *spill.PartFile // nil: memory only
@@ -226,6 +227,9 @@ func (p *Part) residentIndexBytes() int64 {
 	}
 	if p.sparse != nil {
 		n += p.sparse.MemBytes()
+	}
+	if p.words != nil {
+		n += p.words.memBytes()
 	}
 	return n
 }

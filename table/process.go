@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -26,8 +27,9 @@ type ProcessOptions struct {
 // definition's sort keys (stable in the order of the sources), with zone maps,
 // sparse index and bloom filters, spilled. Columns that the definition lacks are
 // left out. The parts hold at most about Env.TargetBytes of pages each; a sorted
-// result is cut into key ranges when its key columns and its largest column fit
-// the memory budget, else it is sorted in runs of page groups that fit.
+// result is cut into disjoint key ranges when its key columns and its largest
+// column fit the memory budget, else it is sorted in runs of page groups that fit
+// (Sortable tells beforehand).
 //
 // The sources are only read; the caller owns the result. Without rows there is
 // no part. On error or cancellation nothing is left behind.
@@ -68,33 +70,23 @@ type source struct {
 func (s source) rows() int { return s.part.groupRows(s.group) }
 
 func (p *processor) run(ctx context.Context, parts []*Part) ([]*Part, error) {
+	if p.env.Store == nil || p.o.NextID == nil {
+		return nil, errors.New("a store and NextID are required")
+	}
 	if err := p.prepare(parts); err != nil {
 		return nil, err
 	}
 	var groups []source
 	for _, part := range parts {
-		for g := range part.groups {
-			groups = append(groups, source{part, g})
-		}
+		groups = part.sources(groups)
 	}
-	var out []*Part
-	for _, run := range p.runs(groups) {
-		made, err := p.processRun(ctx, run)
-		out = append(out, made...)
-		if err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+	return p.processRuns(ctx, groups, p.memoryLimit())
 }
 
 // prepare checks the request and settles which columns the result has.
 func (p *processor) prepare(parts []*Part) error {
 	if err := p.env.validate(); err != nil {
 		return err
-	}
-	if p.env.Store == nil || p.o.NextID == nil {
-		return errors.New("a store and NextID are required")
 	}
 	needed := map[ColumnID]bool{}
 	for _, k := range p.def.Properties.SortedBy {
@@ -133,85 +125,6 @@ func (p *processor) prepare(parts []*Part) error {
 	}
 	p.progress.cellsTotal = p.progress.rowsTotal * int64(len(def.Columns))
 	return nil
-}
-
-// runs splits the page groups into runs that are processed one after the other.
-// All groups make one run when there is no order to establish or when sorting
-// them at once fits the memory; else a run is as many groups as fit and make a
-// full part.
-func (p *processor) runs(groups []source) [][]source {
-	if len(groups) == 0 {
-		return nil
-	}
-	limit := p.memoryLimit()
-	if len(p.fields) == 0 || p.need(p.cost(groups)) <= limit {
-		return [][]source{groups}
-	}
-	var runs [][]source
-	var cost sortCost
-	from := 0
-	for i := range groups {
-		next := cost.plus(p.cost(groups[i : i+1]))
-		if i > from && (p.need(next) > limit || next.total > p.env.targetBytes()) {
-			runs = append(runs, groups[from:i])
-			from, next = i, p.cost(groups[i:i+1])
-		}
-		cost = next
-	}
-	return append(runs, groups[from:])
-}
-
-// memoryLimit is what one run may plan with: half of what others cannot refuse
-// to give up. The other half is left for readers and for writes in flight.
-func (p *processor) memoryLimit() int64 {
-	u := p.env.Pool.Usage()
-	return max(u.Budget-u.Pinned-u.Unspilled, u.Budget/4) / 2
-}
-
-// sortCost estimates the memory that sorting some page groups pins.
-type sortCost struct {
-	rows, total, keys int64
-	columns           []int64
-}
-
-func (p *processor) cost(groups []source) sortCost {
-	c := sortCost{columns: make([]int64, len(p.def.Columns))}
-	for _, s := range groups {
-		c.rows += int64(s.rows())
-		for i := range p.def.Columns {
-			if j := s.part.columnIndex(p.def.Columns[i].ID); j >= 0 {
-				c.columns[i] += s.part.cols[j].pages[s.group].Bytes()
-			}
-		}
-	}
-	for _, i := range p.keyCols {
-		c.keys += c.columns[i]
-	}
-	for _, n := range c.columns {
-		c.total += n
-	}
-	return c
-}
-
-func (c sortCost) plus(o sortCost) sortCost {
-	sum := sortCost{rows: c.rows + o.rows, total: c.total + o.total, keys: c.keys + o.keys}
-	sum.columns = slices.Clone(o.columns)
-	for i := range c.columns {
-		sum.columns[i] += c.columns[i]
-	}
-	return sum
-}
-
-// need is the greater of sorting (keys, their re-paged copies and scratch) and
-// gathering (permutation, a column and its re-paged copy, pages in flight).
-func (p *processor) need(c sortCost) int64 {
-	var widest int64
-	for _, n := range c.columns {
-		widest = max(widest, n)
-	}
-	page := widest / max(1, c.rows/int64(p.env.PageRows))
-	sorting := 2*c.keys + sortidx.ArgsortScratchBytes(int(c.rows), p.fields)
-	return max(sorting, 4*c.rows+2*widest+2*int64(p.env.workers())*page)
 }
 
 // processRun sorts one run of page groups and writes it as one or more parts.
@@ -296,6 +209,11 @@ func (p *processor) sort(ctx context.Context, groups []source) ([]uint32, *spill
 		return nil, nil, fmt.Errorf("sort %d rows: %w", cost.rows, err)
 	}
 	order, err := p.argsort(ctx, groups)
+	if scratch >= scratchToReturn {
+		// The heap would keep the scratch until its next collection, beside the pages
+		// that take its place in the budget.
+		debug.FreeOSMemory()
+	}
 	if err == nil {
 		err = mem.Resize(ctx, 4*cost.rows)
 	}

@@ -42,8 +42,10 @@ type gather struct {
 	p      *processor
 	col    int
 	groups []source
-	order  []uint32      // nil: the order of the groups
-	src    sortidx.Pages // pinned; only with an order
+	order  []uint32 // nil: the order of the groups
+	// With an order: the column's pages, which are pinned, and their type.
+	src *sortidx.Taker
+	typ arrow.DataType
 }
 
 // page makes rows [lo,hi) of the new order into a page, which the caller owns.
@@ -51,7 +53,7 @@ func (g *gather) page(ctx context.Context, owner spill.Owner, lo, hi int) (*spil
 	if g.order == nil {
 		return g.p.concatPage(ctx, owner, g.col, g.groups, rowSpan{int64(lo), int64(hi)})
 	}
-	return takePage(ctx, g.p.env.Pool, owner, g.src, g.order[lo:hi])
+	return takePage(ctx, g.p.env.Pool, owner, g.typ, g.src, g.order[lo:hi])
 }
 
 // column moves column i of all groups to the outputs in the new order.
@@ -64,7 +66,10 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 		if err != nil {
 			return err
 		}
-		from.src = pages
+		from.typ = pages.Arrays[0].DataType()
+		if from.src, err = sortidx.NewTaker(pages); err != nil {
+			return err
+		}
 	}
 	work, workCtx := newWorkGroup(ctx, p.env.workers())
 	for _, o := range outs {
@@ -125,51 +130,37 @@ func (p *processor) partBlooms(ctx context.Context, i int, outs []output) error 
 	return nil
 }
 
-// columnPages pins column i of all groups as equally long pages. Sources whose
-// pages do not line up (several with short last pages, or without the column) are
-// copied into temporary pages first.
+// columnPages pins column i of all groups as they are, page g of the result being
+// that of groups[g]: the shift is the same for all columns of a run, so that rows
+// have the same numbers, and short pages leave gaps. Groups without the column get
+// temporary pages of NULLs.
 func (p *processor) columnPages(ctx context.Context, held *pageHold, i int, groups []source) (sortidx.Pages, error) {
-	if shift, ok := p.aligned(i, groups); ok {
-		out := sortidx.Pages{Shift: shift}
-		for _, s := range groups {
-			arr, err := held.pin(ctx, s.page(p.def.Columns[i].ID))
+	out := sortidx.Pages{Shift: p.cost(groups).shift(), Arrays: make([]arrow.Array, 0, len(groups))}
+	nulls := map[int]arrow.Array{} // by rows
+	for _, s := range groups {
+		page := s.page(p.def.Columns[i].ID)
+		if page == nil && nulls[s.rows()] != nil {
+			out.Arrays = append(out.Arrays, nulls[s.rows()])
+			continue
+		}
+		if page == nil {
+			var err error
+			page, err = buildPage(ctx, p.env.Pool, p.stagingOwner(), p.types[i], []chunk{{hi: s.rows()}})
 			if err != nil {
 				return out, err
 			}
-			out.Arrays = append(out.Arrays, arr)
+			held.owned = append(held.owned, page)
 		}
-		return out, nil
-	}
-	out := sortidx.Pages{Shift: shiftOf(p.env.PageRows)}
-	rows := 0
-	for _, s := range groups {
-		rows += s.rows()
-	}
-	for lo := 0; lo < rows; lo += p.env.PageRows {
-		page, err := p.concatPage(ctx, p.stagingOwner(), i, groups, rowSpan{int64(lo), int64(min(lo+p.env.PageRows, rows))})
-		if err != nil {
-			return out, err
-		}
-		held.owned = append(held.owned, page)
 		arr, err := held.pin(ctx, page)
 		if err != nil {
 			return out, err
 		}
+		if s.page(p.def.Columns[i].ID) == nil {
+			nulls[s.rows()] = arr
+		}
 		out.Arrays = append(out.Arrays, arr)
 	}
 	return out, nil
-}
-
-// aligned tells whether the groups' pages of column i can be used as they are.
-func (p *processor) aligned(i int, groups []source) (shift uint8, ok bool) {
-	shift = groups[0].part.shift
-	for k, s := range groups {
-		full := s.rows() == 1<<shift || k == len(groups)-1
-		if s.part.shift != shift || !full || s.page(p.def.Columns[i].ID) == nil {
-			return 0, false
-		}
-	}
-	return shift, true
 }
 
 // page is the source's page of a column, nil when the part lacks the column.
@@ -209,13 +200,13 @@ func (p *processor) concatPage(ctx context.Context, owner spill.Owner, i int, gr
 	return buildPage(ctx, p.env.Pool, owner, p.types[i], chunks)
 }
 
-// takePage copies the given rows of a column, in order, into a new sealed page
-// that the caller owns.
-func takePage(ctx context.Context, pool *spill.Pool, owner spill.Owner, src sortidx.Pages, rows []uint32) (*spill.Page, error) {
+// takePage copies the given rows of a column of type t, in order, into a new sealed
+// page that the caller owns.
+func takePage(ctx context.Context, pool *spill.Pool, owner spill.Owner, t arrow.DataType, src *sortidx.Taker, rows []uint32) (*spill.Page, error) {
 	var page *spill.Page
-	_, _, err := sortidx.Take(src, rows, func(sizes []int) ([][]byte, error) {
+	_, _, err := src.Take(rows, func(sizes []int) ([][]byte, error) {
 		// Seal counts the NULLs: Take knows them only when it is done.
-		g, bufs, err := pool.NewPage(ctx, owner, src.Arrays[0].DataType(), len(rows), -1, sizes)
+		g, bufs, err := pool.NewPage(ctx, owner, t, len(rows), -1, sizes)
 		page = g
 		return bufs, err
 	})

@@ -217,9 +217,12 @@ func (s *Scan) storageRows(ctx context.Context, c *Column, sel *selection, held 
 		defer whole.Release()
 		return array.NewSlice(whole, int64(lo), int64(hi)), nil
 	}
-	src := sortidx.Pages{Arrays: []arrow.Array{arr}, Shift: sel.m.plan.part.shift}
+	src, err := sortidx.NewTaker(sortidx.Pages{Arrays: []arrow.Array{arr}, Shift: sel.m.plan.part.shift})
+	if err != nil {
+		return nil, err
+	}
 	owner := spill.Owner{Class: spill.ClassPages, Table: s.q.def.ID}
-	page, err := takePage(ctx, s.q.env.Pool, owner, src, asUint32(sel.list()))
+	page, err := takePage(ctx, s.q.env.Pool, owner, arr.DataType(), src, asUint32(sel.list()))
 	if err != nil {
 		return nil, err
 	}

@@ -279,7 +279,7 @@ func checkOrder(t tb, w *world, m *model, parts []*Part) {
 	keys := m.def.Properties.SortedBy
 	for _, p := range parts {
 		require.True(t, p.Processed())
-		require.Equal(t, len(keys), len(p.SortedBy()))
+		require.Len(t, p.SortedBy(), len(keys))
 		last := int64(-1)
 		scanEach(t, w.Env, m.def, []*Part{p}, ScanRequest{Columns: []ColumnID{1}, Limit: -1}, func(b arrow.RecordBatch) {
 			for _, id := range b.Column(0).(*array.Int64).Int64Values() {

@@ -49,16 +49,20 @@ func drawInt(rt *rapid.T) int64 {
 	return rapid.OneOf(
 		rapid.Int64Range(-5, 20),
 		rapid.Int64Range(-3000, 3000),
-		rapid.SampledFrom([]int64{math.MinInt64, math.MinInt64 + 1, math.MinInt32, math.MinInt8, math.MaxInt8,
-			math.MaxUint8, math.MaxInt32, math.MaxUint32, math.MaxInt64 - 1, math.MaxInt64}),
+		rapid.SampledFrom([]int64{
+			math.MinInt64, math.MinInt64 + 1, math.MinInt32, math.MinInt8, math.MaxInt8,
+			math.MaxUint8, math.MaxInt32, math.MaxUint32, math.MaxInt64 - 1, math.MaxInt64,
+		}),
 	).Draw(rt, "int")
 }
 
 func drawFloat(rt *rapid.T, t arrow.DataType) float64 {
 	f := rapid.OneOf(
-		rapid.SampledFrom([]float64{0, 0, math.NaN(), math.NaN(), math.Inf(1), math.Inf(-1), 1, -1, 0.5, 2, 3,
+		rapid.SampledFrom([]float64{
+			0, 0, math.NaN(), math.NaN(), math.Inf(1), math.Inf(-1), 1, -1, 0.5, 2, 3,
 			math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64,
-			math.MaxFloat32, math.SmallestNonzeroFloat32, 1.0000000001}),
+			math.MaxFloat32, math.SmallestNonzeroFloat32, 1.0000000001,
+		}),
 		rapid.Map(rapid.IntRange(-10, 10), func(i int) float64 { return float64(i) / 2 }),
 	).Draw(rt, "float")
 	switch t.ID() {
@@ -80,9 +84,11 @@ func drawDecimal(rt *rapid.T) decimal256.Num {
 
 func drawBytes(rt *rapid.T) string {
 	base := rapid.OneOf(
-		rapid.SampledFrom([]string{"", "a", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "b", "\x00", "\x00\x00", "a\x00", "ä", "€", "😀",
+		rapid.SampledFrom([]string{
+			"", "a", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "b", "\x00", "\x00\x00", "a\x00", "ä", "€", "😀",
 			"\xff", "\xff\xff", strings.Repeat("x", 31), strings.Repeat("x", 32), strings.Repeat("x", 33),
-			strings.Repeat("x", 100), strings.Repeat("\xff", 40), strings.Repeat("é", 30), strings.Repeat("\U0010FFFF", 10)}),
+			strings.Repeat("x", 100), strings.Repeat("\xff", 40), strings.Repeat("é", 30), strings.Repeat("\U0010FFFF", 10),
+		}),
 		rapid.StringMatching(`[ab]{0,4}`),
 	).Draw(rt, "bytes")
 	return base + rapid.SampledFrom([]string{"", "", "", "a", "z", "\x00"}).Draw(rt, "tail")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,7 +26,10 @@ type Catalog struct {
 	}
 	list struct { // never held during input or output
 		sync.Mutex
-		versions []*Version // every version that is not retired, oldest first
+		versions []*Version // those that somebody holds, and the current one, oldest first
+		// born is the number of the version in which a part appeared, for every part
+		// that is not dropped.
+		born map[*table.Part]uint64
 	}
 }
 
@@ -36,6 +40,7 @@ func New(number uint64) *Catalog {
 	v.refs.Store(1)
 	c.current.Store(v)
 	c.list.versions = []*Version{v}
+	c.list.born = map[*table.Part]uint64{}
 	return c
 }
 
@@ -110,30 +115,41 @@ func (c *Catalog) release(v *Version) {
 	} else if n < 0 {
 		panic("BUG: a version was released more often than it was held")
 	}
-	type batch struct {
-		parts []*table.Part
-		keep  bool
-	}
-	var batches []batch
 	c.list.Lock()
-	// Only a run of dead versions at the old end may go: an older version that is
-	// still held may name the parts that a later edit removed.
-	for len(c.list.versions) > 1 && c.list.versions[0].refs.Load() == 0 {
-		dead := c.list.versions[0]
-		c.list.versions[0] = nil
-		c.list.versions = c.list.versions[1:]
-		batches = append(batches, batch{dead.removed, dead.keep})
-		dead.removed = nil
-	}
+	gone, keep := c.retireLocked(v), v.keep
 	c.list.Unlock()
-	for _, b := range batches {
-		for _, p := range b.parts {
-			if !b.keep {
-				p.Obsolete()
-			}
-			p.Drop()
+	for _, p := range gone {
+		if !keep {
+			p.Obsolete()
 		}
+		p.Drop()
 	}
+}
+
+// retireLocked takes a dead version out of the list and gives the parts that only it kept.
+// The others of the removed parts that it answered for go to the next older version, which
+// is still held: a part that was removed after version r and appeared in version b is
+// needed by the held versions from b to r, and always stands with the newest of them. So
+// a snapshot that stays open for long keeps what it can see and nothing else.
+func (c *Catalog) retireLocked(v *Version) []*table.Part {
+	at := slices.Index(c.list.versions, v)
+	c.list.versions = slices.Delete(c.list.versions, at, at+1)
+	removed := v.removed
+	v.removed = nil
+	var older *Version
+	if at > 0 {
+		older = c.list.versions[at-1]
+	}
+	gone := removed[:0]
+	for _, p := range removed {
+		if older != nil && c.list.born[p] <= older.Number {
+			older.removed = append(older.removed, p)
+			continue
+		}
+		delete(c.list.born, p)
+		gone = append(gone, p)
+	}
+	return gone
 }
 
 // Publish applies one edit to the current version. durable is called with the
@@ -171,7 +187,7 @@ func (c *Catalog) PublishGroup(plans []Plan, durable func(next *Version, applied
 	old := c.current.Load()
 	cur := old
 	var applied []int
-	var removed []*table.Part
+	var added, removed []*table.Part
 	for i, plan := range plans {
 		e, err := plan(cur)
 		if err != nil {
@@ -185,6 +201,9 @@ func (c *Catalog) PublishGroup(plans []Plan, durable func(next *Version, applied
 		}
 		cur = next
 		removed = append(removed, gone...)
+		for _, parts := range e.AddParts {
+			added = append(added, parts...)
+		}
 		applied = append(applied, i)
 	}
 	if len(applied) == 0 {
@@ -193,6 +212,11 @@ func (c *Catalog) PublishGroup(plans []Plan, durable func(next *Version, applied
 	if err := durable(cur, applied); err != nil {
 		return nil, errs, err
 	}
+	c.list.Lock()
+	for _, p := range added {
+		c.list.born[p] = cur.Number
+	}
+	c.list.Unlock()
 	c.install(old, cur, removed, false)
 	return cur, errs, nil
 }

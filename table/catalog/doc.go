@@ -14,7 +14,8 @@
 //	       its durable step returned nil. A failed durable step changes nothing.
 //	INV-C3 Readers never wait: Acquire is an atomic load and a counter.
 //	INV-C4 A part removed by an edit is dropped (its memory and its file) exactly
-//	       once, when no Snapshot of an older Version is open.
+//	       once, when no Snapshot of a Version that has it is open. A Snapshot keeps
+//	       nothing alive that appeared after it.
 //	INV-C5 Parts named by an edit belong to the catalog once Publish returned nil,
 //	       and to the caller when it returned an error.
 //

@@ -55,7 +55,7 @@ type Version struct {
 	tables  []*TableState  // ascending by Def.ID
 
 	refs    atomic.Int64  // snapshots, plus one while this is the current version
-	removed []*table.Part // parts that the edit leading to the next version removed; guarded by Catalog.list
+	removed []*table.Part // removed parts that no newer held version can see; guarded by Catalog.list
 	keep    bool          // removed parts keep their files (the catalog closes); guarded by Catalog.list
 }
 
