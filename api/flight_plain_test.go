@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -44,16 +45,26 @@ func TestPlainFlight(t *testing.T) {
 		rows int
 		code codes.Code
 	}{
-		{path("t"), 3, codes.OK}, {path("default", "t"), 3, codes.OK}, {path("memory", "default", "t"), 3, codes.OK},
-		{path("nope"), 0, codes.NotFound}, {path("nope", "t"), 0, codes.NotFound}, {path("other", "default", "t"), 0, codes.InvalidArgument},
-		{path(), 0, codes.InvalidArgument}, {path("a", "b", "c", "d"), 0, codes.InvalidArgument},
-		{cmd("SELECT * FROM t WHERE id > 1"), 2, codes.OK}, {cmd(""), 0, codes.InvalidArgument}, {cmd("\xff\x00"), 0, codes.InvalidArgument},
-		{cmd(`{"table":"t","columns":["name"],"limit":2}`), 2, codes.OK}, {cmd(`{"table":"t","limit":0}`), 0, codes.OK},
+		{path("t"), 3, codes.OK},
+		{path("default", "t"), 3, codes.OK},
+		{path("memory", "default", "t"), 3, codes.OK},
+		{path("nope"), 0, codes.NotFound},
+		{path("nope", "t"), 0, codes.NotFound},
+		{path("other", "default", "t"), 0, codes.InvalidArgument},
+		{path(), 0, codes.InvalidArgument},
+		{path("a", "b", "c", "d"), 0, codes.InvalidArgument},
+		{cmd("SELECT * FROM t WHERE id > 1"), 2, codes.OK},
+		{cmd(""), 0, codes.InvalidArgument},
+		{cmd("\xff\x00"), 0, codes.InvalidArgument},
+		{cmd(`{"table":"t","columns":["name"],"limit":2}`), 2, codes.OK},
+		{cmd(`{"table":"t","limit":0}`), 0, codes.OK},
 		{cmd(`{"table":"t","constraint":{"columns":[{"name":"id","type":"int64","nullAllowed":false,"ranges":[{"low":{"v":"2","incl":true}}]}]}}`), 2, codes.OK},
 		{cmd(`{"table":"t","constraint":{"columns":[{"name":"name","type":"utf8","nullAllowed":true,"notValues":["a"]}]}}`), 2, codes.OK},
-		{cmd(`{"table":"t","constraint":{"none":true}}`), 0, codes.OK}, {cmd(`{"tabel":"t"}`), 0, codes.InvalidArgument},
+		{cmd(`{"table":"t","constraint":{"none":true}}`), 0, codes.OK},
+		{cmd(`{"tabel":"t"}`), 0, codes.InvalidArgument},
 		{cmd(`{"table":"t","constraint":{"columns":[{"name":"id","type":"int32","all":true}]}}`), 0, codes.InvalidArgument},
-		{cmd(`{"table":"t","columns":["nope"]}`), 0, codes.InvalidArgument}, {cmd(`{`), 0, codes.InvalidArgument},
+		{cmd(`{"table":"t","columns":["nope"]}`), 0, codes.InvalidArgument},
+		{cmd(`{`), 0, codes.InvalidArgument},
 		{&flight.FlightDescriptor{}, 0, codes.InvalidArgument},
 	} {
 		rows, err := get(c.d)
@@ -102,7 +113,7 @@ func TestPlainFlight(t *testing.T) {
 		var all []string
 		for {
 			r, err := stream.Recv()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return strings.Join(all, "\n"), nil
 			}
 			if err != nil {

@@ -209,8 +209,10 @@ func TestFlightSQLIngest(t *testing.T) {
 		rdr, err := array.NewRecordReader(batches[0].Schema(), batches)
 		require.NoError(t, err)
 		defer rdr.Release()
-		return c.ExecuteIngest(ctx, rdr, &flightsql.ExecuteIngestOpts{Table: table,
-			TableDefinitionOptions: &flightsql.TableDefinitionOptions{IfNotExist: missing, IfExists: exists}})
+		return c.ExecuteIngest(ctx, rdr, &flightsql.ExecuteIngestOpts{
+			Table:                  table,
+			TableDefinitionOptions: &flightsql.TableDefinitionOptions{IfNotExist: missing, IfExists: exists},
+		})
 	}
 	b := batchOf([]int64{1, 2}, []string{"a", "b"})
 	_, err := ingest(fail, append_, "t", b)

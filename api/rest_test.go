@@ -119,14 +119,23 @@ func TestQueryRequests(t *testing.T) {
 		status int
 		code   string
 	}{
-		{map[string]any{"sql": "SELEC"}, 400, "SYNTAX_ERROR"}, {map[string]any{"sql": ""}, 400, "INVALID_ARGUMENT"},
-		{map[string]any{"sql": "SELECT * FROM nope"}, 404, "TABLE_NOT_FOUND"}, {map[string]any{"sql": "SELECT x FROM s.t"}, 400, "COLUMN_NOT_FOUND"},
-		{map[string]any{"sql": "SELECT CAST('x' AS INT)"}, 422, "QUERY_ERROR"}, {map[string]any{"sql": "SELECT 1", "schema": "nope"}, 404, "SCHEMA_NOT_FOUND"},
-		{map[string]any{"sql": "SELECT 1", "catalog": "other"}, 400, "INVALID_ARGUMENT"}, {map[string]any{"sql": "SELECT 1", "session": map[string]any{"nope": 1}}, 400, "INVALID_ARGUMENT"},
-		{map[string]any{"sqll": "SELECT 1"}, 400, "INVALID_ARGUMENT"}, {map[string]any{"sql": 1}, 400, "INVALID_ARGUMENT"},
-		{map[string]any{"sql": "SELECT ?", "params": []any{}}, 400, "INVALID_ARGUMENT"}, {map[string]any{"sql": "SELECT ?", "params": []any{[]any{1}}}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": "SELEC"}, 400, "SYNTAX_ERROR"},
+		{map[string]any{"sql": ""}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": "SELECT * FROM nope"}, 404, "TABLE_NOT_FOUND"},
+		{map[string]any{"sql": "SELECT x FROM s.t"}, 400, "COLUMN_NOT_FOUND"},
+		{map[string]any{"sql": "SELECT CAST('x' AS INT)"}, 422, "QUERY_ERROR"},
+		{map[string]any{"sql": "SELECT 1", "schema": "nope"}, 404, "SCHEMA_NOT_FOUND"},
+		{map[string]any{"sql": "SELECT 1", "catalog": "other"}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": "SELECT 1", "session": map[string]any{"nope": 1}}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sqll": "SELECT 1"}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": 1}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": "SELECT ?", "params": []any{}}, 400, "INVALID_ARGUMENT"},
+		{map[string]any{"sql": "SELECT ?", "params": []any{[]any{1}}}, 400, "INVALID_ARGUMENT"},
 		{map[string]any{"sql": "SELECT 1", "params": "x"}, 400, "INVALID_ARGUMENT"},
-		{"{", 400, "INVALID_ARGUMENT"}, {"", 400, "INVALID_ARGUMENT"}, {"{} {}", 400, "INVALID_ARGUMENT"}, {"[]", 400, "INVALID_ARGUMENT"},
+		{"{", 400, "INVALID_ARGUMENT"},
+		{"", 400, "INVALID_ARGUMENT"},
+		{"{} {}", 400, "INVALID_ARGUMENT"},
+		{"[]", 400, "INVALID_ARGUMENT"},
 		{`{"sql":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "REQUEST_TOO_LARGE"},
 	} {
 		r := s.Do("POST", "/v1/query", c.body)
@@ -139,7 +148,7 @@ func TestQueryRequests(t *testing.T) {
 	require.Equal(t, "mine", r2.Header.Get("X-Request-Id"))
 
 	// A result that fails after its beginning went out is cut, not ended.
-	request, err := http.NewRequest("POST", "http://"+s.HTTPAddr()+"/v1/query", jsonBody(map[string]any{"sql": "SELECT repeat('x', 1000) FROM range(100000)"}))
+	request, err := http.NewRequest(http.MethodPost, "http://"+s.HTTPAddr()+"/v1/query", jsonBody(map[string]any{"sql": "SELECT repeat('x', 1000) FROM range(100000)"}))
 	require.NoError(t, err)
 	response, err := s.HTTP.Do(request)
 	require.NoError(t, err)
@@ -194,9 +203,14 @@ func TestSchemasAndTables(t *testing.T) {
 	expect("GET", "/v1/schemas?pageToken=%2A", nil, 400, "INVALID_ARGUMENT")
 	expect("GET", "/v1/schemas?nope=1", nil, 400, "INVALID_ARGUMENT")
 
-	spec := map[string]any{"name": "T 1", "comment": "c", "columns": []any{map[string]any{"name": "id", "type": "BIGINT", "nullable": false},
-		map[string]any{"name": "p", "type": "DECIMAL(10,2)", "default": "1.5"}, map[string]any{"name": "ts", "type": "timestamp[us, tz=UTC]"}},
-		"properties": map[string]any{"sorted_by": []string{"id DESC NULLS FIRST"}, "index_columns": []string{"p"}, "spill_compression": "zstd"}}
+	spec := map[string]any{
+		"name": "T 1", "comment": "c", "columns": []any{
+			map[string]any{"name": "id", "type": "BIGINT", "nullable": false},
+			map[string]any{"name": "p", "type": "DECIMAL(10,2)", "default": "1.5"},
+			map[string]any{"name": "ts", "type": "timestamp[us, tz=UTC]"},
+		},
+		"properties": map[string]any{"sorted_by": []string{"id DESC NULLS FIRST"}, "index_columns": []string{"p"}, "spill_compression": "zstd"},
+	}
 	r := expect("POST", "/v1/schemas/s/tables", spec, 201, "").JSON(t)
 	require.Equal(t, "T 1", r["name"])
 	expect("POST", "/v1/schemas/s/tables", spec, 409, "TABLE_ALREADY_EXISTS")
@@ -346,8 +360,10 @@ func TestStagedWrites(t *testing.T) {
 func TestScans(t *testing.T) {
 	s := apitest.Start(t, api.Options{})
 	s.Exec("CREATE TABLE t (id BIGINT, name VARCHAR)", "INSERT INTO t VALUES (1,'a'),(2,'b'),(3,NULL)")
-	r := s.Do("POST", "/v1/scans", map[string]any{"schema": "default", "table": "t", "columns": []string{"id"},
-		"constraint": map[string]any{"columns": []any{map[string]any{"name": "name", "type": "VARCHAR", "nullAllowed": true, "values": []string{"b"}}}}})
+	r := s.Do("POST", "/v1/scans", map[string]any{
+		"schema": "default", "table": "t", "columns": []string{"id"},
+		"constraint": map[string]any{"columns": []any{map[string]any{"name": "name", "type": "VARCHAR", "nullAllowed": true, "values": []string{"b"}}}},
+	})
 	require.Equal(t, 201, r.Status, "%s", r.Body)
 	scan := r.JSON(t)
 	require.Equal(t, []any{"name"}, scan["enforced"])

@@ -54,18 +54,24 @@ func New(engine *sql.Engine, conn *connector.Connector, o Options) (*Server, err
 	s := &Server{o: o, gate: drain.New(o.MaxRunning), tickets: tickets.New(tickets.Options{TTL: o.TicketTTL}), failed: make(chan error, 2)}
 	m := metrics.New(metrics.Sources{Connector: conn, Running: s.gate.Running, Tickets: s.tickets.Len}, o.Version, o.Commit)
 	var err error
-	s.flight, err = flightsrv.New(flightsrv.Options{Engine: engine, Connector: conn, Tickets: s.tickets, Version: o.Version,
+	s.flight, err = flightsrv.New(flightsrv.Options{
+		Engine: engine, Connector: conn, Tickets: s.tickets, Version: o.Version,
 		MaxPrepared: o.MaxPrepared, MaxSessions: o.MaxSessions, MaxResultBytes: o.MaxResultBytes,
-		Discovery: func() ([]byte, error) { return json.Marshal(s.describe()) }, Log: o.Log})
+		Discovery: func() ([]byte, error) { return json.Marshal(s.describe()) }, Log: o.Log,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s.grpc = s.newGRPC(m)
-	handler := rest.New(rest.Options{Engine: engine, Connector: conn, Gate: s.gate, Tickets: s.tickets, Metrics: m,
+	handler := rest.New(rest.Options{
+		Engine: engine, Connector: conn, Gate: s.gate, Tickets: s.tickets, Metrics: m,
 		Config: func() any { return s.describe() }, MaxJSONBytes: o.MaxRequestBytes, MaxUploadBytes: o.MaxUploadBytes,
-		MaxResultBytes: o.MaxResultBytes, TempDir: o.TempDir, Log: o.Log})
-	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(logWriter{o.Log}, "", 0)}
+		MaxResultBytes: o.MaxResultBytes, TempDir: o.TempDir, Log: o.Log,
+	})
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(logWriter{o.Log}, "", 0),
+	}
 	return s, nil
 }
 
@@ -226,8 +232,10 @@ func (s *Server) describe() description {
 		Addresses: map[string]string{"http": scheme + s.HTTPAddr(), "flight": flightURI},
 		Features:  []string{"flight", "flight-sql", "prepared-statements", "bulk-ingest", "staged-writes", "scan-constraints"},
 		Formats:   formats,
-		Limits: map[string]int64{"requestBytes": s.o.MaxRequestBytes, "uploadBytes": s.o.MaxUploadBytes, "resultBytes": s.o.MaxResultBytes,
-			"messageBytes": int64(s.o.MaxMessageBytes), "running": int64(s.o.MaxRunning)},
+		Limits: map[string]int64{
+			"requestBytes": s.o.MaxRequestBytes, "uploadBytes": s.o.MaxUploadBytes, "resultBytes": s.o.MaxResultBytes,
+			"messageBytes": int64(s.o.MaxMessageBytes), "running": int64(s.o.MaxRunning),
+		},
 		Endpoints: rest.Endpoints(),
 	}
 }

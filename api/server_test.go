@@ -99,7 +99,7 @@ func TestDraining(t *testing.T) {
 	// A request whose body does not end holds the gate open.
 	body := &heldBody{release: release}
 	go func() {
-		request, _ := http.NewRequest("POST", "http://"+s.HTTPAddr()+"/v1/query", body)
+		request, _ := http.NewRequest(http.MethodPost, "http://"+s.HTTPAddr()+"/v1/query", body)
 		response, err := s.HTTP.Do(request)
 		if err == nil {
 			_ = response.Body.Close()
@@ -141,7 +141,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 func TestClientsThatLeaveCancelTheirQueries(t *testing.T) {
 	s := apitest.Start(t, api.Options{})
 	leaving, leave := context.WithCancel(ctx)
-	request, err := http.NewRequestWithContext(leaving, "POST", "http://"+s.HTTPAddr()+"/v1/query", jsonBody(map[string]any{"sql": slowQuery}))
+	request, err := http.NewRequestWithContext(leaving, http.MethodPost, "http://"+s.HTTPAddr()+"/v1/query", jsonBody(map[string]any{"sql": slowQuery}))
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
@@ -181,7 +181,7 @@ func TestClientsThatLeaveCancelTheirQueries(t *testing.T) {
 			done <- nil
 			return
 		}
-		done <- errCode(r.ErrorCode(t))
+		done <- codeError(r.ErrorCode(t))
 	}()
 	waitRunning(t, s)
 	queries := s.Do("GET", "/v1/queries", nil).JSON(t)["queries"].([]any)
@@ -190,9 +190,9 @@ func TestClientsThatLeaveCancelTheirQueries(t *testing.T) {
 			require.Equal(t, 204, s.Do("DELETE", "/v1/queries/"+q["id"].(string), nil).Status)
 		}
 	}
-	require.Equal(t, errCode("CANCELLED"), <-done)
+	require.Equal(t, codeError("CANCELLED"), <-done)
 }
 
-type errCode string
+type codeError string
 
-func (e errCode) Error() string { return string(e) }
+func (e codeError) Error() string { return string(e) }

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -90,7 +91,7 @@ func tryDrain(r *Result) ([]string, error) {
 	out := []string{}
 	for {
 		batch, err := r.Next(context.Background())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -87,7 +87,7 @@ func (x *execution) explainPlan(lines []string, p *plan, in settings, snapshot *
 	}
 	lines = append(lines, x.way(p, in, values, out))
 	for i, s := range sources {
-		if lines, err = x.explainScan(lines, p, i, s, in, values, analyze && out.sources != nil); err != nil {
+		if lines, err = x.explainScan(lines, p, i, s, values, analyze && out.sources != nil); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +113,7 @@ func (x *execution) way(p *plan, in settings, values map[string]constraint.Liter
 }
 
 // explainScan describes one scan; ran says that its columns are known from the run.
-func (x *execution) explainScan(lines []string, p *plan, i int, s *source, in settings, values map[string]constraint.Literal, ran bool) ([]string, error) {
+func (x *execution) explainScan(lines []string, p *plan, i int, s *source, values map[string]constraint.Literal, ran bool) ([]string, error) {
 	scan := p.query.Scans[i]
 	name := s.name().String()
 	if !strings.EqualFold(scan.Alias, s.def.Name) {
@@ -166,7 +166,7 @@ func (s *source) read() []string {
 func (x *execution) discard(out *output) error {
 	for {
 		batch, err := out.rows.next(x.ctx)
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 			x.finish()
 			return nil
 		}

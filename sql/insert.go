@@ -219,7 +219,7 @@ func (x *execution) drain(write *connector.Write, rows rowSource, named *arrow.S
 	}
 	for {
 		batch, err := rows.next(x.ctx)
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 			break
 		}
 		if err != nil {

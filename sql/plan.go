@@ -140,12 +140,12 @@ func (e *Engine) describe(ctx context.Context, p *plan, snapshot *connector.Snap
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stmt, err := conn.PrepareTree(ctx, p.query.JSON, duckSources(p.sources(snapshot)))
 	if err != nil {
 		return err
 	}
-	defer stmt.Close()
+	defer func() { _ = stmt.Close() }()
 	p.schema, p.params = p.named(stmt.Schema()), nil
 	for i, name := range stmt.ParamNames() {
 		t := stmt.ParamType(i)

@@ -92,7 +92,7 @@ func (r *Result) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	r.mu.done = true
 	r.run.finish()
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 		return nil, io.EOF
 	}
 	r.mu.err = translate(r.run.reason(err), r.run.text)

@@ -170,8 +170,10 @@ func TestErrors(t *testing.T) {
 	for _, text := range []string{"", " ; ", "-- x", "SELECT 1; SELECT 2", "SELECT 'a", "SELECT /* x", `SELECT "a`, "HELLO"} {
 		w.fails(connector.CodeSyntaxError, text)
 	}
-	for _, text := range []string{"DELETE FROM flights", "UPDATE flights SET a = 1", "CREATE VIEW v AS SELECT 1", "BEGIN", "COPY flights TO 'x'", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM memconn_scan('0')",
-		"SELECT * FROM flights, memconn_scan('0')", "SELECT * FROM flights AT (VERSION => 3)", "SELECT * FROM (SHOW TABLES)", "EXPLAIN DROP TABLE flights"} {
+	for _, text := range []string{
+		"DELETE FROM flights", "UPDATE flights SET a = 1", "CREATE VIEW v AS SELECT 1", "BEGIN", "COPY flights TO 'x'", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM memconn_scan('0')",
+		"SELECT * FROM flights, memconn_scan('0')", "SELECT * FROM flights AT (VERSION => 3)", "SELECT * FROM (SHOW TABLES)", "EXPLAIN DROP TABLE flights",
+	} {
 		w.fails(connector.CodeNotSupported, text)
 	}
 	for _, text := range []string{"SELECT * FROM '/etc/passwd'", "SELECT * FROM duckdb_settings", "SELECT * FROM information_schema.tables"} {

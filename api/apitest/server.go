@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -33,7 +34,7 @@ type Server struct {
 func Start(t testing.TB, o api.Options) *Server {
 	t.Helper()
 	ctx := context.Background()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	conn, err := connector.Open(ctx, connector.Options{DataDir: t.TempDir(), MemoryBudgetBytes: 512 << 20, EngineBytes: 128 << 20, Workers: 1, Log: quiet})
 	require.NoError(t, err)
 	engine, err := sql.New(conn, sql.Options{Threads: 2, MemoryLimitBytes: 128 << 20, TempDir: t.TempDir(), Log: quiet})
@@ -77,7 +78,7 @@ func (s *Server) Exec(statements ...string) {
 		require.NoError(s.t, err, text)
 		for {
 			batch, err := result.Next(context.Background())
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			require.NoError(s.t, err, text)
@@ -137,7 +138,7 @@ func (s *Server) Do(method, path string, body any, headers ...string) Response {
 		require.NoError(s.t, err)
 		reader, contentType = bytes.NewReader(text), "application/json"
 	}
-	request, err := http.NewRequest(method, "http://"+s.HTTPAddr()+path, reader)
+	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.HTTPAddr()+path, reader)
 	require.NoError(s.t, err)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)

@@ -73,12 +73,16 @@ func TestNestedAndNull(t *testing.T) {
 		json, want string
 	}{
 		{arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[1, null, 9007199254740993], [], null]`, `[1,null,"9007199254740993"] [] null`},
-		{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}),
-			`[{"a": 1, "b": "x"}, {"a": null, "b": null}, null]`, `{"a":1,"b":"x"} {"a":null,"b":null} null`},
+		{
+			arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}),
+			`[{"a": 1, "b": "x"}, {"a": null, "b": null}, null]`, `{"a":1,"b":"x"} {"a":null,"b":null} null`,
+		},
 		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), `[[{"key": "k", "value": 1}], []]`, `{"k":1} {}`},
 		{arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String), `[[{"key": 5, "value": "v"}]]`, `[{"key":5,"value":"v"}]`},
-		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months": 1, "days": -2, "nanoseconds": 1500000000}, {"months": 0, "days": 0, "nanoseconds": -500000000}, {"months": 0, "days": 0, "nanoseconds": 0}]`,
-			`"P1M-2DT1.5S" "PT-0.5S" "PT0S"`},
+		{
+			arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months": 1, "days": -2, "nanoseconds": 1500000000}, {"months": 0, "days": 0, "nanoseconds": -500000000}, {"months": 0, "days": 0, "nanoseconds": 0}]`,
+			`"P1M-2DT1.5S" "PT-0.5S" "PT0S"`,
+		},
 		{arrow.Null, `[null]`, `null`},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["x", null, "y"]`, `"x" null "y"`},
 	} {

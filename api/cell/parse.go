@@ -202,15 +202,15 @@ func IsNumber(s string) (number, integer bool) {
 	if i < len(s) && (s[i] == '-' || s[i] == '+') {
 		i++
 	}
-	start, digits := i, 0
+	start := i
 	for i < len(s) && isDigit(s[i]) {
 		i++
 	}
-	digits = i - start
+	digits := i - start
 	integer = digits > 0 && i == len(s)
 	if i < len(s) && s[i] == '.' {
 		i++
-		for start = i; i < len(s) && isDigit(s[i]); i++ {
+		for ; i < len(s) && isDigit(s[i]); i++ {
 			digits++
 		}
 	}

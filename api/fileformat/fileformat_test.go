@@ -66,8 +66,10 @@ func TestCSV(t *testing.T) {
 		name, in, want string
 		o              fileformat.Options
 	}{
-		{name: "types", in: "b,i,f,d,ts,tz,s\ntrue,1,1.5,2020-02-29,2020-01-02 03:04:05,2020-01-02T03:04:05+01:00,x\n",
-			want: "b bool, i int64, f float64, d date32, ts timestamp[us], tz timestamp[us, tz=UTC], s utf8 | true 1 1.5 2020-02-29 2020-01-02T03:04:05 2020-01-02T02:04:05Z x"},
+		{
+			name: "types", in: "b,i,f,d,ts,tz,s\ntrue,1,1.5,2020-02-29,2020-01-02 03:04:05,2020-01-02T03:04:05+01:00,x\n",
+			want: "b bool, i int64, f float64, d date32, ts timestamp[us], tz timestamp[us, tz=UTC], s utf8 | true 1 1.5 2020-02-29 2020-01-02T03:04:05 2020-01-02T02:04:05Z x",
+		},
 		{name: "late empty values keep the type", in: "a\n1\n2\n\n\n", want: "a int64 | 1 | 2 | (null) | (null)", o: fileformat.Options{BatchRows: 2}},
 		{name: "late text changes the type", in: "a\n1\n2\nx\n", want: "a utf8 | 1 | 2 | x", o: fileformat.Options{BatchRows: 2}},
 		{name: "all empty", in: "a,b\n,1\n,2\n", want: "a utf8, b int64 | (null) 1 | (null) 2"},
@@ -135,8 +137,10 @@ func TestNDJSON(t *testing.T) {
 		name, in, want, fails string
 		schema                *arrow.Schema
 	}{
-		{name: "types", in: `{"i":1,"f":1.5,"b":true,"s":"x","d":"2020-01-01","n":null}` + "\n" + `{"i":2,"late":"y"}`,
-			want: "i int64, f float64, b bool, s utf8, d date32, n utf8, late utf8 | 1 1.5 true x 2020-01-01 (null) (null) | 2 (null) (null) (null) (null) (null) y"},
+		{
+			name: "types", in: `{"i":1,"f":1.5,"b":true,"s":"x","d":"2020-01-01","n":null}` + "\n" + `{"i":2,"late":"y"}`,
+			want: "i int64, f float64, b bool, s utf8, d date32, n utf8, late utf8 | 1 1.5 true x 2020-01-01 (null) (null) | 2 (null) (null) (null) (null) (null) y",
+		},
 		{name: "exact integers", in: `{"i":9007199254740993}`, want: "i int64 | 9007199254740993"},
 		{name: "integers beyond int64 stay text", in: `{"i":18446744073709551616}`, want: "i utf8 | 18446744073709551616"},
 		{name: "large integers in strings are numbers", in: "{\"i\":1}\n{\"i\":\"9007199254740993\"}", want: "i int64 | 1 | 9007199254740993"},
@@ -173,16 +177,30 @@ func TestNDJSON(t *testing.T) {
 // everything makes a batch with every storable type, extremes and NULLs.
 func everything(t testing.TB, mem memory.Allocator) arrow.RecordBatch {
 	fields := []arrow.Field{
-		{Name: "bool", Type: arrow.FixedWidthTypes.Boolean}, {Name: "i8", Type: arrow.PrimitiveTypes.Int8}, {Name: "i16", Type: arrow.PrimitiveTypes.Int16},
-		{Name: "i32", Type: arrow.PrimitiveTypes.Int32}, {Name: "i64", Type: arrow.PrimitiveTypes.Int64}, {Name: "u8", Type: arrow.PrimitiveTypes.Uint8},
-		{Name: "u16", Type: arrow.PrimitiveTypes.Uint16}, {Name: "u32", Type: arrow.PrimitiveTypes.Uint32}, {Name: "u64", Type: arrow.PrimitiveTypes.Uint64},
-		{Name: "f32", Type: arrow.PrimitiveTypes.Float32}, {Name: "f64", Type: arrow.PrimitiveTypes.Float64},
-		{Name: "d128", Type: &arrow.Decimal128Type{Precision: 38, Scale: 4}}, {Name: "d256", Type: &arrow.Decimal256Type{Precision: 76, Scale: 2}},
-		{Name: "text", Type: arrow.BinaryTypes.String}, {Name: "bin", Type: arrow.BinaryTypes.Binary}, {Name: "fixed", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}},
-		{Name: "date", Type: arrow.FixedWidthTypes.Date32}, {Name: "tms", Type: arrow.FixedWidthTypes.Time32ms},
-		{Name: "tus", Type: arrow.FixedWidthTypes.Time64us}, {Name: "tns", Type: arrow.FixedWidthTypes.Time64ns},
-		{Name: "tsms", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "tsus", Type: &arrow.TimestampType{Unit: arrow.Microsecond}},
-		{Name: "tsns", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}}, {Name: "id", Type: extensions.NewUUIDType()},
+		{Name: "bool", Type: arrow.FixedWidthTypes.Boolean},
+		{Name: "i8", Type: arrow.PrimitiveTypes.Int8},
+		{Name: "i16", Type: arrow.PrimitiveTypes.Int16},
+		{Name: "i32", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "i64", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "u8", Type: arrow.PrimitiveTypes.Uint8},
+		{Name: "u16", Type: arrow.PrimitiveTypes.Uint16},
+		{Name: "u32", Type: arrow.PrimitiveTypes.Uint32},
+		{Name: "u64", Type: arrow.PrimitiveTypes.Uint64},
+		{Name: "f32", Type: arrow.PrimitiveTypes.Float32},
+		{Name: "f64", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "d128", Type: &arrow.Decimal128Type{Precision: 38, Scale: 4}},
+		{Name: "d256", Type: &arrow.Decimal256Type{Precision: 76, Scale: 2}},
+		{Name: "text", Type: arrow.BinaryTypes.String},
+		{Name: "bin", Type: arrow.BinaryTypes.Binary},
+		{Name: "fixed", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}},
+		{Name: "date", Type: arrow.FixedWidthTypes.Date32},
+		{Name: "tms", Type: arrow.FixedWidthTypes.Time32ms},
+		{Name: "tus", Type: arrow.FixedWidthTypes.Time64us},
+		{Name: "tns", Type: arrow.FixedWidthTypes.Time64ns},
+		{Name: "tsms", Type: &arrow.TimestampType{Unit: arrow.Millisecond}},
+		{Name: "tsus", Type: &arrow.TimestampType{Unit: arrow.Microsecond}},
+		{Name: "tsns", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}},
+		{Name: "id", Type: extensions.NewUUIDType()},
 	}
 	for i := range fields {
 		fields[i].Nullable = true
@@ -359,8 +377,10 @@ func TestCorruptOffsets(t *testing.T) {
 	defer data.Release()
 	var file bytes.Buffer
 	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	good := array.NewData(arrow.BinaryTypes.String, 2, []*memory.Buffer{nil,
-		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 3, 6})), memory.NewBufferBytes([]byte("abcdef"))}, nil, 0, 0)
+	good := array.NewData(arrow.BinaryTypes.String, 2, []*memory.Buffer{
+		nil,
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 3, 6})), memory.NewBufferBytes([]byte("abcdef")),
+	}, nil, 0, 0)
 	arr := array.NewStringData(good)
 	w := ipc.NewWriter(&file, ipc.WithSchema(schema))
 	require.NoError(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{arr}, 2)))

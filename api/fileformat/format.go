@@ -31,8 +31,11 @@ var formats = [...]struct {
 	ArrowFile:   {"arrow_file", []string{"application/vnd.apache.arrow.file"}, []string{".arrow", ".feather", ".ipc"}},
 	Parquet:     {"parquet", []string{"application/vnd.apache.parquet", "application/x-parquet", "application/parquet"}, []string{".parquet", ".pq"}},
 	CSV:         {"csv", []string{"text/csv", "application/csv"}, []string{".csv", ".tsv"}},
-	NDJSON: {"ndjson", []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"},
-		[]string{".ndjson", ".jsonl"}},
+	NDJSON: {
+		"ndjson",
+		[]string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"},
+		[]string{".ndjson", ".jsonl"},
+	},
 }
 
 // All gives every format, in order of their numbers.

@@ -108,12 +108,6 @@ func (t *preparedTable) remove(handle string) {
 	}
 }
 
-func (t *preparedTable) len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.mu.byHandle)
-}
-
 func (t *preparedTable) close() {
 	t.mu.Lock()
 	t.mu.closed = true

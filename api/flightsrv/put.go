@@ -134,6 +134,9 @@ func (s *Service) putFragment(ctx context.Context, name connector.TableName, met
 	if err != nil {
 		return nil, err
 	}
+	if t := write.Table(); !strings.EqualFold(t.Schema, name.Schema) || !strings.EqualFold(t.Table, name.Table) {
+		return nil, wire.Invalid("write %s is for table %s, the descriptor names %s", target.WriteID, t, name)
+	}
 	sink, err := write.NewSink(ctx, target.Task)
 	if err != nil {
 		return nil, err

@@ -69,8 +69,10 @@ func New(o Options) (*Service, error) {
 	if o.SessionTTL <= 0 {
 		o.SessionTTL = 30 * time.Minute
 	}
-	s := &Service{o: o, mem: memory.DefaultAllocator,
-		sessions: newSessionTable(o.MaxSessions, o.SessionTTL), prepared: newPreparedTable(o.MaxPrepared, o.PreparedTTL)}
+	s := &Service{
+		o: o, mem: memory.DefaultAllocator,
+		sessions: newSessionTable(o.MaxSessions, o.SessionTTL), prepared: newPreparedTable(o.MaxPrepared, o.PreparedTTL),
+	}
 	inner := &sqlServer{Service: s}
 	inner.Alloc = s.mem
 	if err := inner.registerSQLInfo(); err != nil {

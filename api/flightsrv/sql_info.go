@@ -52,16 +52,24 @@ func syntaxInfo() map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoQuotedIdentifierCase:    int32(flightsql.SqlCaseSensitivityCaseInsensitive),
 		flightsql.SqlInfoAllTablesAreASelectable: true,
 		flightsql.SqlInfoNullOrdering:            int32(flightsql.SqlNullOrderingSortAtEnd),
-		flightsql.SqlInfoKeywords: []string{"ANALYZE", "CUBE", "EXCLUDE", "FILTER", "ILIKE", "LIMIT", "MACRO", "OFFSET", "OVERWRITE",
-			"PIVOT", "QUALIFY", "RELOAD", "SAMPLE", "SEMI", "ANTI", "ASOF", "SHOW", "SUMMARIZE", "UNPIVOT", "USE"},
-		flightsql.SqlInfoNumericFunctions: []string{"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cot", "degrees", "exp",
-			"floor", "ln", "log", "log10", "mod", "pi", "power", "radians", "random", "round", "sign", "sin", "sqrt", "tan", "trunc"},
-		flightsql.SqlInfoStringFunctions: []string{"ascii", "chr", "concat", "contains", "left", "length", "lower", "lpad", "ltrim",
+		flightsql.SqlInfoKeywords: []string{
+			"ANALYZE", "CUBE", "EXCLUDE", "FILTER", "ILIKE", "LIMIT", "MACRO", "OFFSET", "OVERWRITE",
+			"PIVOT", "QUALIFY", "RELOAD", "SAMPLE", "SEMI", "ANTI", "ASOF", "SHOW", "SUMMARIZE", "UNPIVOT", "USE",
+		},
+		flightsql.SqlInfoNumericFunctions: []string{
+			"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cot", "degrees", "exp",
+			"floor", "ln", "log", "log10", "mod", "pi", "power", "radians", "random", "round", "sign", "sin", "sqrt", "tan", "trunc",
+		},
+		flightsql.SqlInfoStringFunctions: []string{
+			"ascii", "chr", "concat", "contains", "left", "length", "lower", "lpad", "ltrim",
 			"position", "regexp_matches", "regexp_replace", "repeat", "replace", "reverse", "right", "rpad", "rtrim", "split_part",
-			"starts_with", "substring", "trim", "upper"},
+			"starts_with", "substring", "trim", "upper",
+		},
 		flightsql.SqlInfoSystemFunctions: []string{"coalesce", "ifnull", "nullif", "typeof", "version"},
-		flightsql.SqlInfoDateTimeFunctions: []string{"age", "current_date", "current_timestamp", "date_diff", "date_part", "date_trunc",
-			"dayname", "extract", "last_day", "monthname", "now", "strftime", "strptime"},
+		flightsql.SqlInfoDateTimeFunctions: []string{
+			"age", "current_date", "current_timestamp", "date_diff", "date_part", "date_trunc",
+			"dayname", "extract", "last_day", "monthname", "now", "strftime", "strptime",
+		},
 		flightsql.SqlInfoSearchStringEscape: `\`,
 		flightsql.SqlInfoExtraNameChars:     "",
 		flightsql.SqlInfoSchemaTerm:         "schema",
@@ -123,9 +131,11 @@ func supportInfo() map[flightsql.SqlInfo]any {
 
 // conversions says what CAST converts: everything to text and back, numbers among each other, dates among each other.
 func conversions() map[int32][]int32 {
-	numbers := []int32{int32(flightsql.SqlConvertTinyInt), int32(flightsql.SqlConvertSmallInt), int32(flightsql.SqlConvertInteger),
+	numbers := []int32{
+		int32(flightsql.SqlConvertTinyInt), int32(flightsql.SqlConvertSmallInt), int32(flightsql.SqlConvertInteger),
 		int32(flightsql.SqlConvertBigInt), int32(flightsql.SqlConvertReal), int32(flightsql.SqlConvertFloat),
-		int32(flightsql.SqlConvertDecimal), int32(flightsql.SqlConvertNumeric)}
+		int32(flightsql.SqlConvertDecimal), int32(flightsql.SqlConvertNumeric),
+	}
 	moments := []int32{int32(flightsql.SqlConvertDate), int32(flightsql.SqlConvertTimestamp)}
 	text := int32(flightsql.SqlConvertVarchar)
 	out := map[int32][]int32{
@@ -138,8 +148,10 @@ func conversions() map[int32][]int32 {
 	for _, m := range moments {
 		out[m] = append([]int32{text}, moments...)
 	}
-	out[text] = append(append([]int32{text, int32(flightsql.SqlConvertBit), int32(flightsql.SqlConvertTime),
-		int32(flightsql.SqlConvertVarbinary)}, numbers...), moments...)
+	out[text] = append(append([]int32{
+		text, int32(flightsql.SqlConvertBit), int32(flightsql.SqlConvertTime),
+		int32(flightsql.SqlConvertVarbinary),
+	}, numbers...), moments...)
 	return out
 }
 
@@ -181,7 +193,7 @@ type wanted struct{ ids []uint32 }
 func (w wanted) GetInfo() []uint32 { return w.ids }
 
 // DoGetSqlInfo answers the known ones of the requested codes, all codes when none is requested.
-func (s *sqlServer) DoGetSqlInfo(ctx context.Context, cmd flightsql.GetSqlInfo) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+func (s *sqlServer) DoGetSqlInfo(ctx context.Context, cmd flightsql.GetSqlInfo) (*arrow.Schema, <-chan flight.StreamChunk, error) { //nolint:staticcheck // arrow-go's interface names it so
 	if len(cmd.GetInfo()) == 0 {
 		return s.BaseServer.DoGetSqlInfo(ctx, cmd)
 	}

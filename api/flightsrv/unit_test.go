@@ -25,9 +25,20 @@ func TestLike(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"%", "", true}, {"", "", true}, {"", "a", false}, {"a%", "ABC", true}, {"%b%", "abc", true}, {"a_c", "abc", true}, {"a_c", "ac", false},
-		{`a\_c`, "abc", false}, {`a\_c`, "a_c", true}, {`100\%`, "100%", true}, {`100\%`, "1000", false}, {"%a%a%a%b", strings.Repeat("a", 200), false},
-		{`\`, `x`, false}, {"ü_", "ÜX", true},
+		{"%", "", true},
+		{"", "", true},
+		{"", "a", false},
+		{"a%", "ABC", true},
+		{"%b%", "abc", true},
+		{"a_c", "abc", true},
+		{"a_c", "ac", false},
+		{`a\_c`, "abc", false},
+		{`a\_c`, "a_c", true},
+		{`100\%`, "100%", true},
+		{`100\%`, "1000", false},
+		{"%a%a%a%b", strings.Repeat("a", 200), false},
+		{`\`, `x`, false},
+		{"ü_", "ÜX", true},
 	} {
 		require.Equal(t, c.want, like(&c.pattern, c.name), "%s ~ %s", c.name, c.pattern)
 	}
@@ -45,8 +56,11 @@ func (c *counter) Send(m *flight.FlightData) error {
 func TestMessagesAreCut(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	schema := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "i", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)},
+	}, nil)
 	b := array.NewRecordBuilder(mem, schema)
 	defer b.Release()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -38,22 +38,34 @@ func New(s Sources, version, commit string) *Metrics {
 	buckets := []float64{.0002, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		httpRequests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "memconn_http_requests_total",
-			Help: "HTTP requests by route, method and status."}, []string{"route", "method", "status"}),
-		httpSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "memconn_http_request_seconds",
-			Help: "Time of HTTP requests to their last byte.", Buckets: buckets}, []string{"route", "method"}),
-		flightCalls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "memconn_flight_calls_total",
-			Help: "Flight calls by method and gRPC code."}, []string{"method", "code"}),
-		flightSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "memconn_flight_call_seconds",
-			Help: "Time of Flight calls to their last message.", Buckets: buckets}, []string{"method"}),
-		statements: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "memconn_rest_statements_total",
-			Help: "SQL statements that came over REST, by outcome code; OK is success."}, []string{"code"}),
+		httpRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memconn_http_requests_total",
+			Help: "HTTP requests by route, method and status.",
+		}, []string{"route", "method", "status"}),
+		httpSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "memconn_http_request_seconds",
+			Help: "Time of HTTP requests to their last byte.", Buckets: buckets,
+		}, []string{"route", "method"}),
+		flightCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memconn_flight_calls_total",
+			Help: "Flight calls by method and gRPC code.",
+		}, []string{"method", "code"}),
+		flightSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "memconn_flight_call_seconds",
+			Help: "Time of Flight calls to their last message.", Buckets: buckets,
+		}, []string{"method"}),
+		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memconn_rest_statements_total",
+			Help: "SQL statements that came over REST, by outcome code; OK is success.",
+		}, []string{"code"}),
 		rowsRead:    prometheus.NewCounter(prometheus.CounterOpts{Name: "memconn_rest_rows_read_total", Help: "Rows that REST statements read after pruning."}),
 		rowsTotal:   prometheus.NewCounter(prometheus.CounterOpts{Name: "memconn_rest_rows_considered_total", Help: "Rows of the tables that REST statements named."}),
 		bytesLoaded: prometheus.NewCounter(prometheus.CounterOpts{Name: "memconn_rest_bytes_loaded_total", Help: "Bytes that REST statements loaded from disk."}),
 	}
-	info := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "memconn_build_info", Help: "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": version, "commit": commit}}, func() float64 { return 1 })
+	info := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "memconn_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "commit": commit},
+	}, func() float64 { return 1 })
 	m.registry.MustRegister(m.httpRequests, m.httpSeconds, m.flightCalls, m.flightSeconds, m.statements, m.rowsRead, m.rowsTotal,
 		m.bytesLoaded, info, &memoryCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -112,8 +124,10 @@ var (
 )
 
 func (c *memoryCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted,
-		descTables, descRows, descParts, descSnapshots, descWrites, descJobs, descRunning, descTickets} {
+	for _, d := range []*prometheus.Desc{
+		descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted,
+		descTables, descRows, descParts, descSnapshots, descWrites, descJobs, descRunning, descTickets,
+	} {
 		ch <- d
 	}
 }

@@ -149,8 +149,10 @@ func (u uploaded) Err() error {
 }
 
 // uploadParameters are the query parameters of an upload; those of a table to create are its properties.
-var uploadParameters = []string{"mode", "create", "format", "delimiter", "header", "null",
-	"sorted_by", "index_columns", "partitioned_by", "primary_key", "spill_compression", "async_processing", "comment"}
+var uploadParameters = []string{
+	"mode", "create", "format", "delimiter", "header", "null",
+	"sorted_by", "index_columns", "partitioned_by", "primary_key", "spill_compression", "async_processing", "comment",
+}
 
 // uploadData loads a file into a table in one commit.
 func (h *Handler) uploadData(w http.ResponseWriter, r *http.Request) error {

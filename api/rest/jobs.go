@@ -96,7 +96,9 @@ func (h *Handler) memory(w http.ResponseWriter, _ *http.Request) error {
 		"pinnedBytes": u.Pinned, "unspilledBytes": u.Unspilled, "reservedBytes": u.Reserved, "byClass": classes,
 		"pageLoads": u.Loads, "pageLoadedBytes": u.LoadedBytes, "pageEvictions": u.Evictions, "pageEvictedBytes": u.EvictedBytes,
 		"tables": tables, "openSnapshots": info.Snapshots, "stagedWrites": info.StagedWrites,
-		"disk": map[string]int64{"partFiles": int64(info.Disk.PartFiles), "partBytes": info.Disk.PartBytes, "metaBytes": info.Disk.MetaBytes,
-			"tmpBytes": info.Disk.TmpBytes, "totalBytes": info.Disk.TotalBytes, "availableBytes": info.Disk.AvailableBytes},
+		"disk": map[string]int64{
+			"partFiles": int64(info.Disk.PartFiles), "partBytes": info.Disk.PartBytes, "metaBytes": info.Disk.MetaBytes,
+			"tmpBytes": info.Disk.TmpBytes, "totalBytes": info.Disk.TotalBytes, "availableBytes": info.Disk.AvailableBytes,
+		},
 	})
 }

@@ -3,9 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -238,15 +236,4 @@ func (h *Handler) methodNotAllowed(w http.ResponseWriter, r *http.Request) error
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	return connector.Errorf(wire.CodeMethodNotAllowed, "%s is not possible at %s, allowed: %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
-}
-
-// ioError tells a client that is gone or sends garbage from a failure of ours.
-func ioError(r *http.Request, err error) error {
-	if ctxErr := r.Context().Err(); ctxErr != nil {
-		return ctxErr
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return wire.Invalid("the request body is cut short")
-	}
-	return err
 }

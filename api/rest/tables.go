@@ -55,8 +55,10 @@ func tableColumns(t *connector.Table) []tableColumnJSON {
 
 func describeTable(t *connector.Table, version uint64) tableJSON {
 	def := t.Definition()
-	p := propertiesJSON{SortedBy: []string{}, IndexColumns: []string{}, PartitionedBy: []string{}, PrimaryKey: []string{},
-		SpillCompression: def.Properties.Codec.String(), AsyncProcessing: &def.Properties.AsyncProcessing}
+	p := propertiesJSON{
+		SortedBy: []string{}, IndexColumns: []string{}, PartitionedBy: []string{}, PrimaryKey: []string{},
+		SpillCompression: def.Properties.Codec.String(), AsyncProcessing: &def.Properties.AsyncProcessing,
+	}
 	for _, k := range def.Properties.SortedBy {
 		c, _ := def.ColumnByID(k.Column)
 		p.SortedBy = append(p.SortedBy, connector.SortSpec{Column: quoteName(c.Name), Desc: k.Desc, NullsFirst: k.NullsFirst}.String())
@@ -152,9 +154,11 @@ type createProperties struct {
 }
 
 func (c createRequest) spec(schema string) (connector.TableSpec, error) {
-	spec := connector.TableSpec{Name: connector.TableName{Schema: schema, Table: c.Name}, Comment: c.Comment,
+	spec := connector.TableSpec{
+		Name: connector.TableName{Schema: schema, Table: c.Name}, Comment: c.Comment,
 		IndexColumns: c.Properties.IndexColumns, PartitionedBy: c.Properties.PartitionedBy, PrimaryKey: c.Properties.PrimaryKey,
-		AsyncProcessing: c.Properties.AsyncProcessing}
+		AsyncProcessing: c.Properties.AsyncProcessing,
+	}
 	if v := c.Properties.SpillCompression; v != nil {
 		spec.SpillCompression = string(*v)
 	}
@@ -170,8 +174,10 @@ func (c createRequest) spec(schema string) (connector.TableSpec, error) {
 		if err != nil {
 			return spec, connector.Errorf(connector.CodeTypeNotSupported, "column %q: %s", col.Name, err)
 		}
-		spec.Columns = append(spec.Columns, connector.ColumnSpec{Name: col.Name, Type: t, NotNull: col.Nullable != nil && !*col.Nullable,
-			Default: col.Default, Comment: col.Comment})
+		spec.Columns = append(spec.Columns, connector.ColumnSpec{
+			Name: col.Name, Type: t, NotNull: col.Nullable != nil && !*col.Nullable,
+			Default: col.Default, Comment: col.Comment,
+		})
 	}
 	return spec, nil
 }

@@ -124,8 +124,10 @@ func Classify(err error) Problem {
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return Problem{Mapping: table[CodeRequestTooLarge],
-			Message: fmt.Sprintf("the request body is larger than the limit of %d bytes", tooLarge.Limit)}
+		return Problem{
+			Mapping: table[CodeRequestTooLarge],
+			Message: fmt.Sprintf("the request body is larger than the limit of %d bytes", tooLarge.Limit),
+		}
 	}
 	if s, ok := status.FromError(err); ok && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return ofStatus(s)

@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -140,7 +139,9 @@ func TestConstraints(t *testing.T) {
 		{`{"columns":[{"name":"id","type":"int64","all":true,"values":[]}]}`, "exactly one of"},
 		{`{"columns":[{"name":"id","type":"int64","values":["x"]}]}`, "constraint on column"},
 		{`{"columns":[{"name":"id","type":"int64","all":true},{"name":"ID","type":"int64","all":true}]}`, "there twice"},
-		{`{"colums":[]}`, "unknown field"}, {`{`, "cut short"}, {`[]`, "can't be"},
+		{`{"colums":[]}`, "unknown field"},
+		{`{`, "cut short"},
+		{`[]`, "can't be"},
 		{`{} {}`, "more text"},
 	} {
 		_, err := parse(c.text)
@@ -165,5 +166,5 @@ func TestProperties(t *testing.T) {
 	}
 	_, err := wire.ParseScanRequest([]byte(`{"table":"t","limit":-1}`))
 	require.ErrorContains(t, err, "negative")
-	require.True(t, strings.Contains(wire.Invalid("x").Error(), "x"))
+	require.Contains(t, wire.Invalid("x").Error(), "x")
 }

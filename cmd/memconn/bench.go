@@ -35,7 +35,7 @@ The full size takes about 8 GB of memory and 4 GB of disk, and some minutes.`,
 		RunE: func(cmd *cobra.Command, scenarios []string) error {
 			o.Scenarios, o.Progress = scenarios, cmd.ErrOrStderr()
 			if err := o.Validate(); err != nil {
-				return errUsage{err}
+				return usageError{err}
 			}
 			return runBench(cmd, o, asJSON)
 		},

@@ -29,7 +29,7 @@ func readFlights(file []byte) (*flights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sample: %w", err)
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	f := &flights{schema: reader.Schema()}
 	for i := range reader.NumRecords() {
 		batch, err := reader.RecordBatchAt(i)

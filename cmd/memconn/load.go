@@ -176,7 +176,7 @@ func (in *input) choose(o loadOptions) error {
 	if o.format != "" {
 		format, err := fileformat.ParseFormat(o.format)
 		if err != nil {
-			return errUsage{err}
+			return usageError{err}
 		}
 		in.format = format
 	} else if in.format, known = fileformat.FromFileName(in.name); !known {

@@ -18,12 +18,12 @@ const (
 	exitUsage  = 2
 )
 
-// errUsage marks errors of the command line itself.
-type errUsage struct{ error }
+// usageError marks errors of the command line itself.
+type usageError struct{ error }
 
-func (e errUsage) Unwrap() error { return e.error }
+func (e usageError) Unwrap() error { return e.error }
 
-func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string) int {
 		return exitDone
 	}
 	fmt.Fprintln(os.Stderr, "memconn: "+err.Error())
-	var usage errUsage
+	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintln(os.Stderr, "run 'memconn --help' or 'memconn COMMAND --help'")
 		return exitUsage
@@ -69,7 +69,7 @@ Start with 'memconn demo', then 'memconn serve' and 'memconn sql'.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(serveCommand(), sqlCommand(), loadCommand(), demoCommand(), benchCommand(), inspectCommand(), versionCommand())
 	return root
 }

@@ -188,10 +188,16 @@ func TestParametersOutOfRange(t *testing.T) {
 	f := newFixture(t, Options{})
 	wide := new(big.Int).Lsh(big.NewInt(1), 130)
 	for _, v := range []any{
-		wide, Decimal{Value: decimal128.MaxDecimal128, Scale: 39}, Decimal{Value: decimal128.New(math.MaxInt64, 0)},
-		arrow.MonthDayNanoInterval{Nanoseconds: 1}, TimeOfDay{Value: -1, Unit: arrow.Second}, TimeOfDay{Value: 86401, Unit: arrow.Second},
-		Timestamp{Value: math.MaxInt64, Unit: arrow.Second, Zoned: true}, Timestamp{Value: 1, Unit: arrow.Nanosecond, Zoned: true},
-		time.Date(300000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, 1), "\xff", complex(1, 1), []int{1},
+		wide,
+		Decimal{Value: decimal128.MaxDecimal128, Scale: 39},
+		Decimal{Value: decimal128.New(math.MaxInt64, 0)},
+		arrow.MonthDayNanoInterval{Nanoseconds: 1},
+		TimeOfDay{Value: -1, Unit: arrow.Second},
+		TimeOfDay{Value: 86401, Unit: arrow.Second},
+		Timestamp{Value: math.MaxInt64, Unit: arrow.Second, Zoned: true},
+		Timestamp{Value: 1, Unit: arrow.Nanosecond, Zoned: true},
+		time.Date(300000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, 1), "\xff", complex(1, 1),
+		[]int{1},
 	} {
 		_, err := f.tryQuery("SELECT ?", nil, v)
 		require.ErrorContains(t, err, `parameter "1"`, "%T", v)

@@ -35,7 +35,7 @@ func (r *Rows) start() error {
 	var state bindings.State
 	r.conn.raw.interruptible(r.run.ctx, func() {
 		// The streaming calls are marked deprecated without a successor in the C interface.
-		state = bindings.PendingPreparedStreaming(r.stmt.handle, &pending) //nolint:staticcheck // no other way to stream
+		state = bindings.PendingPreparedStreaming(r.stmt.handle, &pending)
 	})
 	defer bindings.DestroyPending(&pending)
 	if state == bindings.StateError {

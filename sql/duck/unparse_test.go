@@ -70,7 +70,10 @@ func TestDecimalParameters(t *testing.T) {
 	for _, kind := range []string{"DECIMAL(38,38)", "DECIMAL(38,0)", "DECIMAL(38,20)", "DECIMAL(4,1)"} {
 		for _, value := range []any{
 			5, int64(math.MaxInt64), int64(math.MinInt64), uint64(math.MaxUint64), 5.0, 1e15, float32(5),
-			Decimal{Value: greatest}, Decimal{Value: greatest.Negate()}, Decimal{Value: greatest, Scale: 38}, Decimal{Value: decimal128.FromI64(1), Scale: 38},
+			Decimal{Value: greatest},
+			Decimal{Value: greatest.Negate()},
+			Decimal{Value: greatest, Scale: 38},
+			Decimal{Value: decimal128.FromI64(1), Scale: 38},
 		} {
 			c := f.conn()
 			s, err := c.Prepare(t.Context(), "SELECT c = ? FROM (SELECT 0::"+kind+" AS c)", nil)

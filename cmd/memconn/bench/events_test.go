@@ -107,7 +107,7 @@ func TestEventsChosenColumns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"value", "int_id"}, []string{e.Schema().Field(0).Name, e.Schema().Field(1).Name})
 	require.EqualValues(t, 2, e.IDs())
-	require.EqualValues(t, []int64{240, 1, 0, 0}, []int64{e.RowsOf(0), e.RowsOf(1), e.RowsOf(2), e.RowsOf(-1)})
+	require.Equal(t, []int64{240, 1, 0, 0}, []int64{e.RowsOf(0), e.RowsOf(1), e.RowsOf(2), e.RowsOf(-1)})
 	next, stop := e.Next(t.Context())
 	defer stop()
 	batch, err := next()

@@ -18,8 +18,10 @@ func TestTrialCountsEveryQuery(t *testing.T) {
 		asked.Add(1)
 		return double(worker, i)
 	}
-	trial := &trial{sides: []side{{"one", counted}, {"two", double}}, keys: 10, want: func(i int) int64 { return int64(2 * i) },
-		workers: 4, rounds: 1, time: time.Microsecond}
+	trial := &trial{
+		sides: []side{{"one", counted}, {"two", double}}, keys: 10, want: func(i int) int64 { return int64(2 * i) },
+		workers: 4, rounds: 1, time: time.Microsecond,
+	}
 	timings, err := trial.run(t.Context())
 	require.NoError(t, err)
 	require.Len(t, timings, 2)
@@ -39,8 +41,10 @@ func TestTrialRefusesWrongAnswers(t *testing.T) {
 		"wrong": wrong,
 		"error": func(int, int) (int64, error) { return 0, errors.New("broken") },
 	} {
-		trial := &trial{sides: []side{{"good", double}, {"the faulty one", faulty}}, keys: 10,
-			want: func(i int) int64 { return int64(2 * i) }, workers: 1, rounds: 1, time: time.Microsecond}
+		trial := &trial{
+			sides: []side{{"good", double}, {"the faulty one", faulty}}, keys: 10,
+			want: func(i int) int64 { return int64(2 * i) }, workers: 1, rounds: 1, time: time.Microsecond,
+		}
 		_, err := trial.run(t.Context())
 		require.ErrorContains(t, err, "the faulty one", name)
 	}
@@ -52,8 +56,10 @@ func TestTrialEndsWithItsContext(t *testing.T) {
 		cancel()
 		return int64(2 * i), nil
 	}
-	trial := &trial{sides: []side{{"one", stop}}, keys: 1000, want: func(i int) int64 { return int64(2 * i) },
-		workers: 2, rounds: 1, time: time.Hour}
+	trial := &trial{
+		sides: []side{{"one", stop}}, keys: 1000, want: func(i int) int64 { return int64(2 * i) },
+		workers: 2, rounds: 1, time: time.Hour,
+	}
 	_, err := trial.run(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }

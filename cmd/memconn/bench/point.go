@@ -105,7 +105,9 @@ func (s *suite) pointTrial(ctx context.Context, p *points, workers int) ([]timin
 	}
 	defer closePeer()
 	t := &trial{keys: len(p.ids), want: p.want, workers: workers, rounds: s.o.Rounds, time: s.o.RoundTime, sides: []side{
-		{"memconn by text", byText}, {"memconn prepared", prepared}, {peerName(), beside},
+		{"memconn by text", byText},
+		{"memconn prepared", prepared},
+		{peerName(), beside},
 		{"memconn's connector", s.store.connectorQueries(ctx, tableBy(p.column), p.column, p.value)},
 	}}
 	timings, err := t.run(ctx)
@@ -165,7 +167,7 @@ func (s *suite) pointScenario(ctx context.Context, name, column string, want pee
 	if err := s.sorted(ctx, column); err != nil {
 		return err
 	}
-	if _, err := s.sortedPeer(ctx, column); err != nil {
+	if err := s.sortedPeer(ctx, column); err != nil {
 		return err
 	}
 	if err := s.warm(ctx, column); err != nil {

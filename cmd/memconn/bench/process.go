@@ -26,7 +26,7 @@ func processScenario(ctx context.Context, s *suite) error {
 		var ours, theirs []time.Duration
 		for round := range s.o.Repeats {
 			s.say("process by %s, round %d of %d", column, round+1, s.o.Repeats)
-			if err := s.keepOnly(ctx); err != nil {
+			if err := s.dropTables(ctx); err != nil {
 				return err
 			}
 			if _, err := s.store.load(ctx, events, specBy(column)); err != nil {
@@ -70,7 +70,7 @@ func ingestScenario(ctx context.Context, s *suite) error {
 	var ours, theirs []time.Duration
 	for round := range s.o.Repeats {
 		s.say("ingest, round %d of %d", round+1, s.o.Repeats)
-		if err := s.keepOnly(ctx); err != nil {
+		if err := s.dropTables(ctx); err != nil {
 			return err
 		}
 		err := s.profiled("ingest", func() error {
@@ -97,5 +97,5 @@ func ingestScenario(ctx context.Context, s *suite) error {
 	s.emit(lessIsBetter("ingest", "append and commit", "s", medianSeconds(ours),
 		peerFigure{name: peerName(), value: medianSeconds(theirs), goal: 2}))
 	s.emit(figure("ingest", "making the rows, in both", "s", time.Since(begin).Seconds()))
-	return s.keepOnly(ctx)
+	return s.dropTables(ctx)
 }

@@ -32,8 +32,10 @@ const limitPeer = "limit"
 
 // lessIsBetter makes a Result of two times or sizes.
 func lessIsBetter(scenario, metric, unit string, value float64, against peerFigure) Result {
-	r := Result{Scenario: scenario, Metric: metric, Unit: unit, Value: value, OK: true,
-		Peer: against.name, PeerValue: against.value, Must: against.must, Goal: against.goal}
+	r := Result{
+		Scenario: scenario, Metric: metric, Unit: unit, Value: value, OK: true,
+		Peer: against.name, PeerValue: against.value, Must: against.must, Goal: against.goal,
+	}
 	if r.Peer != "" && value > 0 {
 		r.Ratio = against.value / value
 		r.OK = r.Ratio >= r.Must

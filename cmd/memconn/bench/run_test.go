@@ -14,8 +14,10 @@ import (
 // small are options under which every scenario runs on few rows and no figure
 // means anything.
 func small(t *testing.T) Options {
-	return Options{Scenarios: Scenarios(), Rows: 20_000, Concurrency: 4, BudgetBytes: 256 << 20, Dir: t.TempDir(),
-		Rounds: 2, RoundTime: time.Millisecond, Repeats: 2}
+	return Options{
+		Scenarios: Scenarios(), Rows: 20_000, Concurrency: 4, BudgetBytes: 256 << 20, Dir: t.TempDir(),
+		Rounds: 2, RoundTime: time.Millisecond, Repeats: 2,
+	}
 }
 
 // TestEveryScenario runs all of them; that the sides' answers are equal is

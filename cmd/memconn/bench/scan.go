@@ -21,8 +21,10 @@ func (s *suite) pairTrial(ctx context.Context, name, metric, text string, want p
 	}
 	ours, closeOurs := s.store.textQueries(ctx, 1, func(int) string { return text }, 1)
 	defer closeOurs()
-	t := &trial{sides: []side{{"memconn", ours}, {peerName(), beside}}, keys: 1, want: func(int) int64 { return truth },
-		workers: 1, rounds: s.o.Rounds, time: s.o.RoundTime}
+	t := &trial{
+		sides: []side{{"memconn", ours}, {peerName(), beside}}, keys: 1, want: func(int) int64 { return truth },
+		workers: 1, rounds: s.o.Rounds, time: s.o.RoundTime,
+	}
 	s.say("%s: %s", name, metric)
 	timings, err := t.run(ctx)
 	if err != nil {
@@ -38,7 +40,7 @@ func rangeScenario(ctx context.Context, s *suite) error {
 	if err := s.sorted(ctx, "int_id"); err != nil {
 		return err
 	}
-	if _, err := s.sortedPeer(ctx, "int_id"); err != nil {
+	if err := s.sortedPeer(ctx, "int_id"); err != nil {
 		return err
 	}
 	events, err := s.events()
@@ -84,7 +86,7 @@ func (s *suite) unsorted(ctx context.Context) error {
 		return err
 	}
 	s.say("load %d rows into memconn, unsorted", s.o.Rows)
-	if err := s.keepOnly(ctx); err != nil {
+	if err := s.dropTables(ctx); err != nil {
 		return err
 	}
 	events, err := s.events()
@@ -120,8 +122,10 @@ func pointIndexScenario(ctx context.Context, s *suite) error {
 		return err
 	}
 	defer closeOurs()
-	t := &trial{sides: []side{{"memconn", ours}, {peerName(), beside}}, keys: min(16, len(p.ids)), want: p.want,
-		workers: 1, rounds: s.o.Rounds, time: s.o.RoundTime}
+	t := &trial{
+		sides: []side{{"memconn", ours}, {peerName(), beside}}, keys: min(16, len(p.ids)), want: p.want,
+		workers: 1, rounds: s.o.Rounds, time: s.o.RoundTime,
+	}
 	s.say("point queries on the unsorted varchar_id")
 	timings, err := t.run(ctx)
 	if err != nil {

@@ -86,19 +86,12 @@ func specBy(column string) connector.TableSpec {
 	return spec
 }
 
-// keepOnly drops memconn's tables but those sorted by the columns named, so that
-// the budget is theirs.
-func (s *suite) keepOnly(ctx context.Context, columns ...string) error {
-	keep := map[string]bool{}
-	for _, c := range columns {
-		keep[tableBy(c)] = true
-	}
+// dropTables drops memconn's tables, so that the budget is free.
+func (s *suite) dropTables(ctx context.Context) error {
 	snapshot := s.store.conn.Snapshot()
 	var drop []connector.TableName
 	for _, t := range snapshot.Tables(connector.DefaultSchema) {
-		if !keep[t.Name().Table] {
-			drop = append(drop, t.Name())
-		}
+		drop = append(drop, t.Name())
 	}
 	snapshot.Close()
 	for _, name := range drop {
