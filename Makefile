@@ -19,10 +19,10 @@ test: ## every test, with the race detector
 	$(GO) test -race -timeout 20m ./...
 
 test-long: ## the same with more rounds of the random and crash tests
-	MEMCONN_TEST_LONG=1 $(GO) test -race -timeout 120m ./...
+	TEST_LONG=1 $(GO) test -race -timeout 120m ./...
 
 test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real server
-	MEMCONN_TEST_PYTHON=$(CURDIR)/.venv/bin/python $(GO) test -race -timeout 10m -tags clients -run TestPythonClients ./integration
+	TEST_PYTHON=$(CURDIR)/.venv/bin/python $(GO) test -race -timeout 10m -tags clients -run TestPythonClients ./integration
 
 .venv/ready: integration/python/requirements.txt
 	python3 -m venv .venv

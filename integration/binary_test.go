@@ -24,8 +24,12 @@ import (
 // takes longer hangs.
 const startWithin = 60 * time.Second
 
-// memconnBinary is the memconn under test, built once with the race detector.
-var memconnBinary string
+// memconnBinary is the memconn under test, built once with the race detector;
+// plainBinary gives one without it, for tests that are about many rows.
+var (
+	memconnBinary string
+	plainBinary   func() (string, error)
+)
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "memconn-integration-")
@@ -34,15 +38,28 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	memconnBinary = filepath.Join(dir, "memconn")
-	build := exec.Command("go", "build", "-race", "-o", memconnBinary, module+"/cmd/memconn")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build memconn: %v\n%s", err, out)
+	if err := build(memconnBinary, "-race"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	plainBinary = sync.OnceValues(func() (string, error) {
+		plain := filepath.Join(dir, "memconn-plain")
+		return plain, build(plain)
+	})
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// build compiles the command into file.
+func build(file string, flags ...string) error {
+	args := append(append([]string{"build"}, flags...), "-o", file, module+"/cmd/memconn")
+	command := exec.Command("go", args...)
+	command.Dir = ".."
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build memconn: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // server is one running memconn.
@@ -78,7 +95,20 @@ var readyLine = regexp.MustCompile(`ready http=(\S+) flight=(\S+)`)
 // data race.
 func start(t *testing.T, dir string, flags ...string) *server {
 	t.Helper()
-	s, err := launch(dir, flags...)
+	return started(t, memconnBinary, dir, flags...)
+}
+
+// startPlain is start without the race detector.
+func startPlain(t *testing.T, dir string, flags ...string) *server {
+	t.Helper()
+	plain, err := plainBinary()
+	require.NoError(t, err)
+	return started(t, plain, dir, flags...)
+}
+
+func started(t *testing.T, binary, dir string, flags ...string) *server {
+	t.Helper()
+	s, err := launchBinary(binary, dir, flags...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		s.kill()
@@ -89,8 +119,12 @@ func start(t *testing.T, dir string, flags ...string) *server {
 
 // launch starts a server and waits for its ready line.
 func launch(dir string, flags ...string) (*server, error) {
+	return launchBinary(memconnBinary, dir, flags...)
+}
+
+func launchBinary(binary, dir string, flags ...string) (*server, error) {
 	args := append([]string{"serve", "--data-dir", dir, "--http-listen", "127.0.0.1:0", "--flight-listen", "127.0.0.1:0"}, flags...)
-	s := &server{command: exec.Command(memconnBinary, args...), log: &lockedBuffer{}, done: make(chan error, 1)}
+	s := &server{command: exec.Command(binary, args...), log: &lockedBuffer{}, done: make(chan error, 1)}
 	output, err := s.command.StderrPipe()
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 
 // TestPythonClients runs python/clients.py: pyarrow's Flight client and the
 // ADBC Flight SQL driver. `make test-clients` installs them and sets
-// MEMCONN_TEST_PYTHON.
+// TEST_PYTHON.
 func TestPythonClients(t *testing.T) {
-	python := os.Getenv("MEMCONN_TEST_PYTHON")
-	require.NotEmpty(t, python, "set MEMCONN_TEST_PYTHON to a Python with python/requirements.txt installed, or run make test-clients")
+	python := os.Getenv("TEST_PYTHON")
+	require.NotEmpty(t, python, "set TEST_PYTHON to a Python with python/requirements.txt installed, or run make test-clients")
 	s := start(t, filepath.Join(t.TempDir(), "data"), "--memory-budget", "256MiB")
 	out, err := exec.CommandContext(t.Context(), python, "python/clients.py", "grpc://"+s.flight).CombinedOutput()
 	require.NoError(t, err, "%s\nserver: %s", out, s.log)

@@ -17,7 +17,7 @@ import (
 
 // rounds is how often the crash loop kills the server.
 func rounds() int {
-	if os.Getenv("MEMCONN_TEST_LONG") != "" {
+	if os.Getenv("TEST_LONG") != "" {
 		return 200
 	}
 	return 10

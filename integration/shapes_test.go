@@ -122,7 +122,7 @@ func TestShapesGiveDuckDBsAnswers(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	delayed := []string{"--set", "processing.delay=1h", "--memory-budget", "1GiB"}
-	s := start(t, dir, delayed...)
+	s := startPlain(t, dir, delayed...)
 	s.memconn(t, "load", flights, "--table", "flights", "--sorted-by", "origin,date", "--index", "destination")
 	s.memconn(t, "load", airports, "--table", "airports", "--sorted-by", "iata")
 	check := func(stage string, session map[string]string) {
@@ -147,7 +147,7 @@ func TestShapesGiveDuckDBsAnswers(t *testing.T) {
 	requirePruned(t, s)
 	require.Equal(t, 0, s.stop(), s.log)
 	verifyClean(t, dir)
-	s = start(t, dir, delayed...)
+	s = startPlain(t, dir, delayed...)
 	check("restarted", nil)
 }
 
