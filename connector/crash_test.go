@@ -233,7 +233,8 @@ func crashTest(t *testing.T, durability spill.Durability) {
 	require.NoError(t, err)
 	requireOneOf(t, got, []state{acked}, "end")
 	require.NoError(t, c.Close(t.Context()))
-	require.Greater(t, len(k.mu.points), 50)
+	// A life has 97 to 125 moments, by how its jobs fall; far fewer would mean that crashes are no longer taken.
+	require.Greater(t, len(k.mu.points), 80)
 	for _, point := range k.mu.points {
 		reopen(t, point.fs, point.possible, point.context)
 	}
