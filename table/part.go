@@ -25,6 +25,8 @@ type Part struct {
 	shift     uint8 // page groups hold 1<<shift rows
 	groups    int
 	processed bool
+	partition string // of all rows; see Partition
+	written   written
 
 	ids  []ColumnID // of cols, apart so that look-ups touch little memory
 	cols []partColumn
@@ -131,17 +133,23 @@ func (p *Part) Indexed(c ColumnID) bool {
 }
 
 // NeedsProcess tells whether Process would give this part something it lacks
-// under the definition: the sort order or a bloom filter, or a file.
+// under the definition: the sort order, a bloom filter or its rate, the codec, or a
+// file. What a part has beyond that, such as the filter of a dropped index, is no
+// reason to write it again.
 func (p *Part) NeedsProcess(d *Definition) bool {
 	if p.file == nil || !slices.Equal(p.sortedBy, d.Properties.SortedBy) {
 		return true
 	}
+	blooms := false
 	for _, id := range d.Properties.IndexColumns {
-		if !p.Indexed(id) {
+		// A column that the part lacks is NULL in all rows, which needs no filter.
+		stored := p.columnIndex(id) >= 0
+		if stored && !p.Indexed(id) {
 			return true
 		}
+		blooms = blooms || stored
 	}
-	return false
+	return !p.written.fits(d, blooms)
 }
 
 // Obsolete says that the part's file is to be removed when the part is dropped.
