@@ -27,8 +27,8 @@ type Part struct {
 	processed bool
 	// Numbers of the first and last commit that the rows come from; see SetSequence.
 	seqLo, seqHi uint64
-	partition string // of all rows; see Partition
-	written   written
+	partition    string // of all rows; see Partition
+	written      written
 
 	ids  []ColumnID // of cols, apart so that look-ups touch little memory
 	cols []partColumn
