@@ -42,7 +42,7 @@ func planJob(t *catalog.TableState, targetBytes int64, sortable func([]*table.Pa
 	var fresh, large, processed []*table.Part
 	for _, p := range t.Parts {
 		switch {
-		case !p.Processed():
+		case unfit(t.Def, p):
 			fresh = append(fresh, p)
 			if p.MemBytes() >= targetBytes/2 {
 				large = append(large, p)
@@ -115,7 +115,7 @@ func planMerge(processed []*table.Part, targetBytes int64) []*table.Part {
 func planDelay(t *catalog.TableState, o Options) time.Duration {
 	count, bytes := 0, int64(0)
 	for _, p := range t.Parts {
-		if p.Processed() {
+		if !unfit(t.Def, p) {
 			continue
 		}
 		if p.Durable() {
