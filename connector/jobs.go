@@ -298,7 +298,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	fresh := map[uint64]bool{}
 	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
 		for _, p := range t.Parts {
-			if !p.Processed() {
+			if unfit(t.Def, p) {
 				fresh[p.ID()] = true
 			}
 		}
