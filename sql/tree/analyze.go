@@ -88,8 +88,16 @@ type Query struct {
 	guarded  bool           // TRY_CASTs were wrapped
 }
 
+// Options are what Analyze asks its caller.
+type Options struct {
+	// Resolve finds tables.
+	Resolve Resolver
+	// Fold evaluates constant expressions; nil leaves them alone.
+	Fold constraint.Folder
+}
+
 // Analyze reads a tree and rewrites its table references into calls of function.
-func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
+func Analyze(tree []byte, function string, o Options) (*Query, error) {
 	root, err := decode(tree)
 	if err != nil {
 		return nil, err
@@ -105,7 +113,7 @@ func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
 	if hasTryCast(tree) {
 		guardTryCasts(statement)
 	}
-	a := &analysis{function: function, resolve: resolve, params: map[string]bool{}}
+	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, params: map[string]bool{}}
 	simple := recognise(statement["node"])
 	if err := a.walk(statement, scope{}, 0); err != nil {
 		return nil, err
@@ -145,6 +153,7 @@ func sortedParams(set map[string]bool) []string {
 type analysis struct {
 	function string
 	resolve  Resolver
+	fold     constraint.Folder
 	scans    []*Scan
 	params   map[string]bool
 }
@@ -280,7 +289,7 @@ func (a *analysis) walkSelect(o object, s scope, depth int) error {
 		return err
 	}
 	for _, scan := range f.scans {
-		scan.Where = constraint.Compile(scan.conjunct, f.resolver(scan))
+		scan.Where = constraint.Compile(scan.conjunct, constraint.Scope{Resolve: f.resolver(scan), Fold: a.fold})
 	}
 	return nil
 }
@@ -331,7 +340,7 @@ func (a *analysis) reference(o object, s scope) (*Scan, error) {
 		return nil, err
 	}
 	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil, written: name}
-	scan.Where = constraint.Compile(nil, nil)
+	scan.Where = constraint.Compile(nil, constraint.Scope{})
 	if scan.Alias == "" {
 		scan.Alias, scan.implicit = name.Table, true
 	}

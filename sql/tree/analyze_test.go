@@ -85,7 +85,7 @@ func TestPushdown(t *testing.T) {
 	} {
 		parsed, err := db.Parse(context.Background(), query)
 		require.NoError(t, err, query)
-		q, err := tree.Analyze(parsed, duck.ScanFunction, resolve)
+		q, err := tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 		require.NoError(t, err, query)
 		var got []string
 		for _, s := range q.Scans {
@@ -102,7 +102,7 @@ func TestParameters(t *testing.T) {
 	db := open(t)
 	parsed, err := db.Parse(context.Background(), `SELECT $2 FROM a WHERE id = $10 AND x = $1`)
 	require.NoError(t, err)
-	q, err := tree.Analyze(parsed, duck.ScanFunction, resolve)
+	q, err := tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "2", "10"}, q.Params)
 	refs := q.Scans[0].Where.Refs()
@@ -128,12 +128,12 @@ func TestRefused(t *testing.T) {
 	} {
 		parsed, err := db.Parse(context.Background(), query)
 		require.NoError(t, err, query)
-		_, err = tree.Analyze(parsed, duck.ScanFunction, resolve)
+		_, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 		require.EqualError(t, err, want, query)
 	}
-	_, err := tree.Analyze([]byte(`{"statements":[]}`), duck.ScanFunction, resolve)
+	_, err := tree.Analyze([]byte(`{"statements":[]}`), duck.ScanFunction, tree.Options{Resolve: resolve})
 	require.Error(t, err)
-	_, err = tree.Analyze([]byte(`{`), duck.ScanFunction, resolve)
+	_, err = tree.Analyze([]byte(`{`), duck.ScanFunction, tree.Options{Resolve: resolve})
 	require.Error(t, err)
 }
 
@@ -150,7 +150,7 @@ func FuzzAnalyze(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, err := tree.Analyze(parsed, duck.ScanFunction, resolve)
+		q, err := tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 		if err != nil {
 			return
 		}
