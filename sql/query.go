@@ -31,15 +31,18 @@ func (x *execution) hold() *connector.Snapshot {
 
 // runPlan answers a query: directly if it can be, else by DuckDB.
 func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	if in.fastPath && p.fast != nil {
+		literals, err := p.bind(p.fast.where, params)
+		if err != nil {
+			return nil, err
+		}
+		if out, err := p.fast.run(x, in, snapshot, p.fast.where.Bind(literals)); out != nil || err != nil {
+			return out, err
+		}
+	}
 	literals, err := paramLiterals(p.params, params)
 	if err != nil {
 		return nil, err
-	}
-	if in.fastPath && p.fast != nil {
-		bound := p.fast.where.Bind(fill(p.fast.where.Refs(), literals))
-		if out, err := p.fast.run(x, in, snapshot, bound); out != nil || err != nil {
-			return out, err
-		}
 	}
 	sources := p.boundSources(snapshot, in, literals)
 	return x.runEngine(p, sources, params)
