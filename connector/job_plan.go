@@ -33,14 +33,38 @@ const (
 	jobMerge   = "merge"
 )
 
+// planning is what a plan depends on besides the table.
+type planning struct {
+	targetBytes int64
+	// barriers are the commit numbers over which no parts are joined, ascending.
+	barriers []uint64
+	// sortable says how many of the first of some parts can be sorted at once.
+	sortable func([]*table.Part) int
+}
+
 // planJob chooses the parts that the next job of a table rewrites; nil when there is
-// nothing to do. sortable says how many of the first of some parts can be sorted at
-// once. When there are large fresh parts, that many fresh parts are taken together, so
-// that the results do not overlap; small ones alone are taken together along with
-// processed parts that are not much larger.
-func planJob(t *catalog.TableState, targetBytes int64, sortable func([]*table.Part) int) (sources []*table.Part, kind string) {
+// nothing to do. They are all of one group. Groups with fresh parts come first.
+func planJob(t *catalog.TableState, o planning) (sources []*table.Part, kind string) {
+	for _, parts := range groupParts(t.Parts, t.Def, o.barriers) {
+		s, k := planGroup(parts, o)
+		if len(s) > 0 && (k == jobProcess || len(sources) == 0) {
+			sources, kind = s, k
+		}
+		if kind == jobProcess {
+			break
+		}
+	}
+	return sources, kind
+}
+
+// planGroup is planJob for the parts of one group. When there are large fresh parts, as
+// many fresh parts are taken together as can be sorted at once, so that the results do
+// not overlap; small ones alone are taken together along with processed parts that are
+// not much larger.
+func planGroup(parts []*table.Part, o planning) (sources []*table.Part, kind string) {
+	targetBytes := o.targetBytes
 	var fresh, large, processed []*table.Part
-	for _, p := range t.Parts {
+	for _, p := range parts {
 		switch {
 		case !p.Processed():
 			fresh = append(fresh, p)
@@ -54,7 +78,7 @@ func planJob(t *catalog.TableState, targetBytes int64, sortable func([]*table.Pa
 	slices.SortStableFunc(processed, func(a, b *table.Part) int { return int(min(max(a.MemBytes()-b.MemBytes(), -1), 1)) })
 	switch {
 	case len(large) > 0:
-		return planLarge(fresh, large, sortable), jobProcess
+		return planLarge(fresh, large, o.sortable), jobProcess
 	case len(fresh) > 0:
 		return planFresh(fresh, processed, targetBytes), jobProcess
 	}

@@ -16,8 +16,9 @@ type jobResult struct {
 	more bool // the table may have work left
 }
 
-// errReplaced says that the sources of a job are gone: its result is of no use.
-var errReplaced = errors.New("the parts were removed while they were processed")
+// errReplaced says that the sources of a job are gone, or that they must not be joined
+// any more: its result is of no use.
+var errReplaced = errors.New("the parts were removed or divided by a barrier while they were processed")
 
 // run makes one attempt: plan, process, publish. It never panics.
 func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
@@ -33,7 +34,11 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	if !ok {
 		return jobResult{}
 	}
-	sources, kind := planJob(t, r.c.options.PartTargetBytes, func(parts []*table.Part) int { return r.sortable(j, t, parts) })
+	sources, kind := planJob(t, planning{
+		targetBytes: r.c.options.PartTargetBytes,
+		barriers:    r.c.catalog.Barriers(held.Version(), j.table),
+		sortable:    func(parts []*table.Part) int { return r.sortable(j, t, parts) },
+	})
 	if len(sources) == 0 {
 		return jobResult{}
 	}
@@ -89,12 +94,16 @@ func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Par
 	j.info.Schema, j.info.Table = t.Def.Schema, t.Def.Name
 }
 
-// replaceParts publishes parts in place of their sources. When a source is gone, or
-// the publishing fails, the results are given up.
+// replaceParts publishes parts in place of their sources, which are those of an open
+// snapshot. When a source is gone, a barrier was set up between the sources, or the
+// publishing fails, the results are given up.
 func (c *Connector) replaceParts(tableID uint64, def *table.Definition, sources, results []*table.Part) error {
 	err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
 		t, ok := cur.TableByID(tableID)
 		if !ok || !sameColumns(t.Def, def) {
+			return nil, errReplaced
+		}
+		if !joinable(sources, t.Def, c.catalog.Barriers(cur, tableID)) {
 			return nil, errReplaced
 		}
 		ch := &change{edit: &catalog.Edit{DropParts: map[uint64][]uint64{}}}

@@ -159,6 +159,7 @@ func (p *processor) processRun(ctx context.Context, groups []source) (made []*Pa
 		}
 		a := outs[k].a
 		outs[k].a = nil
+		a.part.SetSequence(sequenceOf(groups))
 		part, err := a.finish(ctx, int64(outs[k].hi-outs[k].lo), true, slices.Clone(p.def.Properties.SortedBy))
 		if err != nil {
 			return made, err
