@@ -377,6 +377,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.jobs.start()
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
+		r.c.jobs.notifyMerge(t.Def.ID)
 		if !(&Table{state: t}).Processed() {
 			r.c.jobs.notify(t.Def.ID)
 		}
