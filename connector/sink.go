@@ -99,6 +99,7 @@ func (s *PageSink) takeLocked(ctx context.Context, batch arrow.RecordBatch) erro
 	limit := s.w.c.options.SmallInsertBytes
 	if s.mu.builder == nil && len(s.mu.parts) == 0 {
 		if s.mu.bytes+batchBytes(batch) <= limit {
+			s.w.c.relieve(ctx, s.w.def.ID)
 			return s.mu.small.add(ctx, s.w, batch)
 		}
 		if err := s.spillSmallLocked(ctx); err != nil {
