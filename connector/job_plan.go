@@ -76,7 +76,7 @@ func candidatesOf(t *catalog.TableState, barriers []uint64) []candidate {
 	all := make([]candidate, len(t.Parts))
 	for i, p := range t.Parts {
 		c := candidate{part: p, bytes: p.MemBytes(), group: groupOf(p, t.Def, barriers)}
-		c.fresh = !p.Processed() || (len(sortedBy) > 0 && !slices.Equal(p.SortedBy(), sortedBy))
+		c.fresh = unfit(t.Def, p)
 		if len(sortedBy) > 0 {
 			if z, ok := p.Zone(sortedBy[0].Column); ok && z.MinExact && z.MaxExact {
 				c.key = z
@@ -213,7 +213,7 @@ func (o planning) mergeableOf(cs []candidate) []*table.Part {
 func planDelay(t *catalog.TableState, o Options) time.Duration {
 	count, bytes := 0, int64(0)
 	for _, p := range t.Parts {
-		if p.Processed() {
+		if !unfit(t.Def, p) {
 			continue
 		}
 		if p.Durable() {

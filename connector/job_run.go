@@ -46,6 +46,7 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	if err != nil {
 		return jobResult{err: wrap(err, "%s %d parts of table %s", j.key.kind, len(plan.sources), nameOf(t.Def))}
 	}
+	r.count(j, results)
 	switch err := r.c.replaceParts(j.key.table, t.Def, plan.sources, results); {
 	case errors.Is(err, errReplaced):
 		return jobResult{more: true}
@@ -62,7 +63,9 @@ func (r *jobRunner) plan(j *job, t *catalog.TableState) (plan jobPlan, release f
 		r.mu.Lock()
 		free := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return r.mu.busy[c.part] })
 		r.mu.Unlock()
-		plan = planJob(free, r.planning(j, t))
+		o := r.planning(j.key.kind, t)
+		o.sortable = func(parts []*table.Part) int { return r.sortable(j, t, parts) }
+		plan = planJob(free, o)
 		if r.occupy(plan.sources) {
 			return plan, func() { r.vacate(plan.sources) }
 		}
@@ -92,15 +95,26 @@ func (r *jobRunner) vacate(parts []*table.Part) {
 	}
 }
 
-// planning tells what the plan of an attempt depends on.
-func (r *jobRunner) planning(j *job, t *catalog.TableState) planning {
+// planning tells what a plan of a kind depends on, but for what can be sorted at once.
+func (r *jobRunner) planning(kind string, t *catalog.TableState) planning {
 	return planning{
-		kind:        j.key.kind,
+		kind:        kind,
 		targetBytes: r.c.options.PartTargetBytes,
 		sorted:      len(t.Def.Properties.SortedBy) > 0,
-		sortable:    func(parts []*table.Part) int { return r.sortable(j, t, parts) },
 		mergeable:   func(parts []*table.Part) int { return table.Mergeable(r.c.env, t.Def, parts) },
 	}
+}
+
+// count adds what an attempt wrote, whether or not it can be published.
+func (r *jobRunner) count(j *job, results []*table.Part) {
+	var n int64
+	for _, p := range results {
+		n += p.DiskBytes()
+	}
+	r.c.written.jobs.Add(n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j.info.WrittenBytes += n
 }
 
 // rewrite makes the parts that take the place of a plan's sources.

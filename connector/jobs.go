@@ -39,16 +39,18 @@ type JobInfo struct {
 	Table  string `json:"table"`
 	// State is queued, running, done, failed or cancelled. A job that failed and will
 	// be tried again is queued and has an Error.
-	State     string    `json:"state"`
-	Progress  float64   `json:"progress"` // 0 to 1
-	Rows      int64     `json:"rows"`
-	RowsTotal int64     `json:"rowsTotal"`
-	Bytes     int64     `json:"bytes"`
-	Error     string    `json:"error,omitempty"`
-	Attempts  int       `json:"attempts"`
-	Created   time.Time `json:"created"`
-	Started   time.Time `json:"started"`
-	Finished  time.Time `json:"finished"`
+	State     string  `json:"state"`
+	Progress  float64 `json:"progress"` // 0 to 1
+	Rows      int64   `json:"rows"`
+	RowsTotal int64   `json:"rowsTotal"`
+	Bytes     int64   `json:"bytes"`
+	// WrittenBytes is the size of the part files that all attempts wrote.
+	WrittenBytes int64     `json:"writtenBytes"`
+	Error        string    `json:"error,omitempty"`
+	Attempts     int       `json:"attempts"`
+	Created      time.Time `json:"created"`
+	Started      time.Time `json:"started"`
+	Finished     time.Time `json:"finished"`
 }
 
 // jobKey names the job of a table: one processes fresh parts, one merges processed ones,
@@ -197,9 +199,16 @@ func (r *jobRunner) notify(tableID uint64) {
 	}
 }
 
-// notifyMerge says that a table may have parts to merge.
+// notifyMerge says that a table may have parts to merge. A job is made when there are some,
+// were memory no matter.
 func (r *jobRunner) notifyMerge(tableID uint64) {
-	if t, ok := r.c.catalog.Current().TableByID(tableID); ok && len(t.Parts) > 1 {
+	t, ok := r.c.catalog.Current().TableByID(tableID)
+	if !ok || len(t.Parts) < 2 {
+		return
+	}
+	o := r.planning(jobMerge, t)
+	o.mergeable = func(parts []*table.Part) int { return len(parts) }
+	if len(planJob(candidatesOf(t, r.c.catalog.Barriers(r.c.catalog.Current(), tableID)), o).sources) > 0 {
 		r.enqueue(t, jobMerge, r.c.options.ProcessingDelay)
 	}
 }
@@ -334,7 +343,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	fresh := map[uint64]bool{}
 	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
 		for _, p := range t.Parts {
-			if !p.Processed() {
+			if unfit(t.Def, p) {
 				fresh[p.ID()] = true
 			}
 		}

@@ -378,7 +378,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
 		r.c.jobs.notifyMerge(t.Def.ID)
-		if !(&Table{state: t}).Processed() {
+		if r.c.unfitParts(t.Def.ID) {
 			r.c.jobs.notify(t.Def.ID)
 		}
 	}

@@ -28,8 +28,9 @@ var layers = map[string][]string{
 	"sparse":        {"predicate", "sortidx"},
 	"table":         {"predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
 	"table/catalog": {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
-	"connector":     {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
-	"sql":           {"sql", "connector", "table", "predicate", "sortidx"},
+	"startree":      {"table", "predicate", "sortidx", "minmax", "spill"},
+	"connector":     {"startree", "table", "predicate", "sortidx", "minmax", "bloom", "sparse", "spill"},
+	"sql":           {"sql", "connector", "startree", "table", "predicate", "sortidx"},
 	"api":           {"api", "sql", "connector", "table", "predicate", "spill"},
 	"cmd/memconn":   {"cmd/memconn", "api", "sql", "connector", "configs", "table", "spill", "predicate"},
 }

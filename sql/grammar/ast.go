@@ -47,7 +47,14 @@ type Statement struct {
 	// Query is the text of a statement that DuckDB parses.
 	Query string
 
-	CreateSchema *CreateSchema `parser:"  @@"`
+	// The statements about cubes come first: INSERT INTO CUBE c is no INSERT INTO a
+	// table with that name.
+	CreateCube   *CreateCube   `parser:"  @@"`
+	InsertCube   *InsertCube   `parser:"| @@"`
+	ReloadCube   *ReloadCube   `parser:"| @@"`
+	DropCube     *DropCube     `parser:"| @@"`
+	ShowCubes    *ShowCubes    `parser:"| @@"`
+	CreateSchema *CreateSchema `parser:"| @@"`
 	CreateTable  *CreateTable  `parser:"| @@"`
 	DropSchema   *DropSchema   `parser:"| @@"`
 	DropTable    *DropTable    `parser:"| @@"`

@@ -85,6 +85,8 @@ func finish(st *Statement, text string) (*Statement, error) {
 		st.Explain.Statement.fill(text)
 	case st.Show != nil:
 		return finishShow(st)
+	case st.CreateCube != nil, st.InsertCube != nil:
+		return finishCube(st, text)
 	}
 	return st, nil
 }
@@ -117,6 +119,7 @@ func isQuery(words []string) bool {
 var own = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "INSERT": true, "TRUNCATE": true, "SHOW": true, "DESCRIBE": true,
 	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true,
+	"RELOAD": true,
 }
 
 // refused lists statements by their leading words.
@@ -125,7 +128,6 @@ var refused = [][]string{
 	{"CREATE", "VIEW"},
 	{"CREATE", "INDEX"},
 	{"CREATE", "UNIQUE", "INDEX"},
-	{"CREATE", "CUBE"},
 	{"CREATE", "MATERIALIZED", "VIEW"},
 	{"CREATE", "TEMP"},
 	{"CREATE", "TEMPORARY"},
@@ -138,7 +140,6 @@ var refused = [][]string{
 	{"CREATE", "USER"},
 	{"DROP", "VIEW"},
 	{"DROP", "INDEX"},
-	{"DROP", "CUBE"},
 	{"DROP", "MATERIALIZED", "VIEW"},
 	{"DROP", "SEQUENCE"},
 	{"DROP", "TYPE"},
@@ -148,11 +149,6 @@ var refused = [][]string{
 	{"ALTER", "VIEW"},
 	{"INSERT", "OR", "REPLACE"},
 	{"INSERT", "OR", "IGNORE"},
-	{"INSERT", "INTO", "CUBE"},
-	{"INSERT", "OVERWRITE", "CUBE"},
-	{"RELOAD", "CUBE"},
-	{"SHOW", "CUBES"},
-	{"SHOW", "CREATE", "CUBE"},
 	{"SHOW", "CREATE", "VIEW"},
 	{"SHOW", "FUNCTIONS"},
 	{"SHOW", "GRANTS"},
