@@ -386,6 +386,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.jobs.start()
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
+		r.c.jobs.notifyMerge(t.Def.ID)
 		if r.c.unfitParts(t.Def.ID) {
 			r.c.jobs.notify(t.Def.ID)
 		}
