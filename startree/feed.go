@@ -166,7 +166,8 @@ func (f *feed) stateBytes(batch arrow.RecordBatch, lo, hi int) int64 {
 			continue
 		}
 		if b, ok := batch.Column(in.cols[0]).(*array.Binary); ok {
-			n += b.ValueOffset64(hi) - b.ValueOffset64(lo)
+			offsets := b.ValueOffsets()
+			n += int64(offsets[hi] - offsets[lo])
 		}
 	}
 	return n * (pairBytes + 1)

@@ -31,9 +31,11 @@ type run struct {
 // In every step the rows up to a key that all runs have reached are grouped. The runs
 // stay the caller's.
 func (w *cellWriter) mergeRuns(ctx context.Context, plan *cellPlan, parts [][]*table.Part) (_ []*table.Part, err error) {
-	encoder, err := sortidx.NewEncoder(plan.fields())
-	if err != nil {
-		return nil, err
+	var encoder *sortidx.Encoder // none without keys: all rows are one cell
+	if len(plan.keys) > 0 {
+		if encoder, err = sortidx.NewEncoder(plan.fields()); err != nil {
+			return nil, err
+		}
 	}
 	var runs []*run
 	defer func() {
@@ -81,22 +83,20 @@ func maskFilter(mask uint32) []table.Filter {
 
 // mergeStep groups the next cells of all runs; false when there are none.
 func (w *cellWriter) mergeStep(ctx context.Context, plan *cellPlan, runs []*run, g *groups) (bool, error) {
-	var bound []byte
+	bound, some := []byte(nil), false
 	step := max(16, mergeRows/len(runs))
 	for _, r := range runs {
 		if r.batch == nil {
 			continue
 		}
 		r.last = r.key(r.last[:0], min(r.at+step, int(r.batch.NumRows()))-1)
-		if bound == nil || bytes.Compare(r.last, bound) < 0 {
-			bound = r.last
+		if !some || bytes.Compare(r.last, bound) < 0 {
+			bound, some = r.last, true
 		}
 	}
-	if bound == nil {
+	if !some {
 		return false, nil
 	}
-	// bound is the memory of one run's last, which its own advance must not touch.
-	bound = bytes.Clone(bound)
 	fail := func(err error) error { return err }
 	for _, r := range runs {
 		for r.batch != nil {
@@ -118,6 +118,9 @@ func (w *cellWriter) mergeStep(ctx context.Context, plan *cellPlan, runs []*run,
 
 // key appends the key of a row of the batch.
 func (r *run) key(dst []byte, row int) []byte {
+	if r.encoder == nil {
+		return dst
+	}
 	cols := make([]arrow.Array, len(r.feed.keyCols))
 	for i, c := range r.feed.keyCols {
 		cols[i] = r.batch.Column(c)
