@@ -36,7 +36,7 @@ test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real serve
 tpc-data: $(TPC_SMALL) ## TPC-H and TPC-DS at scale 0.01, with their queries; the generators come from PyPI
 
 test-tpc: $(TPC_LARGE) ## TPC-H at scale 1 and TPC-DS at 0.1 beside DuckDB, with times
-	TEST_TPC_DATA=$(CURDIR)/build/tpc/large $(GO) test -timeout 30m -v -run 'TestTPC$$' ./integration
+	TEST_TPC_DATA=$(CURDIR)/build/tpc/large $(GO) test -count=1 -timeout 30m -v -run 'TestTPC$$' ./integration
 
 $(TPC_SMALL): build/tpc/venv/ready integration/python/tpc.py
 	$(TPC_PYTHON) integration/python/tpc.py $(@D) 0.01 0.01

@@ -45,6 +45,11 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 		return nil, err
 	}
 	sources := p.boundSources(snapshot, in, literals)
+	if in.indexes {
+		if err := x.narrow(p.query.Links, sources); err != nil {
+			return nil, err
+		}
+	}
 	return x.runEngine(p, sources, params)
 }
 
