@@ -22,6 +22,7 @@ type fastPlan struct {
 	aggregates []connector.AggregateSpec
 	outputs    []aggregateOutput
 	columns    []string
+	order      []connector.SortSpec
 	limit      int64 // -1: none
 	offset     int64
 }
@@ -36,7 +37,7 @@ type aggregateOutput struct {
 // newFastPlan gives nil when the query has no fast path.
 func newFastPlan(p *plan) *fastPlan {
 	simple := p.query.Simple
-	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() {
+	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() || simple.Grouped {
 		return nil
 	}
 	f := &fastPlan{
@@ -48,7 +49,10 @@ func newFastPlan(p *plan) *fastPlan {
 			return nil
 		}
 	}
-	if simple.Aggregate && (f.limit >= 0 || f.offset > 0) {
+	for _, o := range simple.Orders {
+		f.order = append(f.order, connector.SortSpec{Column: o.Column.Name, Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
+	if simple.Aggregate && (f.limit >= 0 || f.offset > 0 || len(f.order) > 0) {
 		return nil
 	}
 	return f
@@ -141,8 +145,12 @@ func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot,
 			return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
 		}
 	}
-	scan, err := snapshot.Scan(x.ctx, request)
-	if err != nil {
+	begin := snapshot.Scan
+	if request.Order = f.order; f.order != nil {
+		begin = snapshot.OrderedScan
+	}
+	scan, err := begin(x.ctx, request)
+	if err != nil || scan == nil {
 		return nil, err
 	}
 	x.onEnd(scan.Close)
