@@ -190,17 +190,9 @@ func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.A
 	if err != nil {
 		return nil, table.ScanStats{}, err
 	}
-	aggregates := make([]table.Aggregate, len(r.Aggregates))
-	for i, a := range r.Aggregates {
-		aggregates[i].Func = a.Func
-		if a.Func == table.CountStar {
-			continue
-		}
-		c, err := findColumn(t.Def, a.Column)
-		if err != nil {
-			return nil, table.ScanStats{}, err
-		}
-		aggregates[i].Column = c.ID
+	aggregates, err := aggregatesOf(t.Def, r.Aggregates)
+	if err != nil {
+		return nil, table.ScanStats{}, err
 	}
 	states, stats, err := table.RunAggregate(ctx, s.c.env, t.Def, t.Parts, filters, aggregates, r.NoIndexes)
 	if err != nil {

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -195,16 +196,18 @@ func TestOrderedOracle(t *testing.T) {
 	require.Positive(t, fast)
 }
 
-// check is rapid.Check, many times over in long runs.
+// check is rapid.Check with fewer rounds than usual, as each makes a table, and many in
+// long runs.
 func check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	rounds := 1
+	const name = "rapid.checks"
+	before, rounds := flag.Lookup(name).Value.String(), "20"
 	if os.Getenv("TEST_LONG") != "" {
-		rounds = 30
+		rounds = "2000"
 	}
-	for range rounds {
-		rapid.Check(t, property)
-	}
+	require.NoError(t, flag.Set(name, rounds))
+	defer func() { require.NoError(t, flag.Set(name, before)) }()
+	rapid.Check(t, property)
 }
 
 // requireSubset: every row is one of all, no more often.
@@ -217,4 +220,45 @@ func requireSubset(t require.TestingT, all, rows []string, what string) {
 		left[row]--
 		require.GreaterOrEqual(t, left[row], 0, "%s: row %s", what, row)
 	}
+}
+
+// TestGroupedOracle: groups are DuckDB's, ordered or not, sums of floats up to their
+// last bits.
+func TestGroupedOracle(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.conn.PauseJobs()
+	fast := 0
+	check(t, func(rt *rapid.T) {
+		oracleTable(rt, w)
+		for range 3 {
+			keys := []string{}
+			for range rapid.IntRange(1, 3).Draw(rt, "keys") {
+				keys = append(keys, rapid.SampledFrom(oracleColumns[:13]).Draw(rt, "key").name)
+			}
+			items := append(slices.Clone(keys), "count(*)", "count(a)")
+			for range rapid.IntRange(0, 3).Draw(rt, "aggregates") {
+				items = append(items, rapid.SampledFrom([]string{
+					"sum(a)", "avg(a)", "min(a)", "max(b)", "min(b)", "sum(d)", "avg(d)", "max(c)", "min(e)", "max(f)", "min(k)", "sum(k)", "avg(k)", "sum(u)", "sum(r)", "avg(r)", "max(m)", "min(x)", "sum(n)",
+				}).Draw(rt, "aggregate"))
+			}
+			query := "SELECT " + strings.Join(items, ", ") + " FROM t" + oracleWhere(rt)
+			query += rapid.SampledFrom([]string{" GROUP BY ALL", " GROUP BY " + strings.Join(keys, ", "), " GROUP BY 1, " + strings.Join(keys, ", ")}).Draw(rt, "grouping")
+			if rapid.Bool().Draw(rt, "ordered") {
+				for i := range items {
+					query += []string{" ORDER BY ", ", "}[min(i, 1)] + fmt.Sprint(i+1) + rapid.SampledFrom([]string{"", " DESC", " NULLS FIRST"}).Draw(rt, "direction")
+				}
+			}
+			want := w.plainRows(query)
+			got, isFast := w.fastRows(query)
+			if isFast {
+				fast++
+			}
+			if !strings.Contains(query, "ORDER BY") {
+				slices.Sort(want)
+				slices.Sort(got)
+			}
+			requireNear(rt, want, got, query)
+		}
+	})
+	require.Positive(t, fast)
 }

@@ -18,7 +18,8 @@ type fastPlan struct {
 	schema *arrow.Schema
 	where  *constraint.Predicate
 
-	// Either aggregates or columns.
+	// Either aggregates, with groups or without, or columns.
+	groups     *fastGroups
 	aggregates []connector.AggregateSpec
 	outputs    []aggregateOutput
 	columns    []string
@@ -37,12 +38,18 @@ type aggregateOutput struct {
 // newFastPlan gives nil when the query has no fast path.
 func newFastPlan(p *plan) *fastPlan {
 	simple := p.query.Simple
-	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() || simple.Grouped {
+	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() {
 		return nil
 	}
 	f := &fastPlan{
 		table: p.tables[0].name, schema: p.schema, where: p.query.Scans[0].Where,
 		limit: simple.Limit, offset: max(simple.Offset, 0),
+	}
+	if simple.Grouped {
+		if !f.addGroups(simple, p.schema) {
+			return nil
+		}
+		return f
 	}
 	for i, item := range simple.Items {
 		if simple.Aggregate && !f.addAggregate(item, p.schema.Field(i).Type) || !simple.Aggregate && !f.addColumn(item, p.schema.Field(i).Type) {
@@ -112,6 +119,9 @@ func numeric(t arrow.DataType) bool {
 func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, bound constraint.Result) (*output, error) {
 	if !bound.Exact {
 		return nil, nil
+	}
+	if f.groups != nil {
+		return f.group(x, in, snapshot, bound)
 	}
 	if f.columns != nil {
 		return f.scan(x, in, snapshot, bound.Constraint)
