@@ -106,6 +106,8 @@ func (x *execution) way(p *plan, in settings, values map[string]constraint.Liter
 	switch {
 	case !fast:
 		return "Engine: DuckDB"
+	case p.fast.groups != nil:
+		return "Fast path: groups"
 	case p.fast.columns != nil:
 		return "Fast path: scan"
 	}
