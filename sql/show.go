@@ -3,6 +3,7 @@ package sql
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memconn/memconn/connector"
@@ -222,6 +223,9 @@ func propertyTexts(def *table.Definition) []string {
 	array("partitioned_by", columns(p.PartitionedBy))
 	array("primary_key", columns(p.PrimaryKey))
 	out = append(out, "spill_compression = "+token.QuoteString(p.Codec.String()))
+	if p.BloomFPP > 0 {
+		out = append(out, "bloom_fpp = "+strconv.FormatFloat(p.BloomFPP, 'f', -1, 64))
+	}
 	if p.AsyncProcessing {
 		return append(out, "async_processing = true")
 	}
@@ -277,18 +281,18 @@ func (c *compiler) showIndexes(q grammar.QualifiedName) (*action, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRelation(field("column", textColumn), field("indexes", textColumn), field("reason", textColumn))
+	r := newRelation(field("column", textColumn), field("indexes", textColumn), field("reason", textColumn),
+		field("index_name", textColumn), field("rows_indexed", intColumn), field("rows", intColumn))
 	return c.listing(r, func(r *relation) error {
-		def := t.Definition()
-		for _, col := range def.Columns {
-			kinds, reason := []string{"zonemap"}, "every column"
-			if slices.Contains(def.Properties.IndexColumns, col.ID) {
-				kinds, reason = append(kinds, "bloom"), "index_columns"
+		for _, i := range t.Indexes() {
+			reason, name := i.Property, any(nil)
+			if reason == "" {
+				reason = "every column"
 			}
-			if slices.ContainsFunc(def.Properties.SortedBy, func(k table.SortKey) bool { return k.Column == col.ID }) {
-				kinds, reason = append(kinds, "sparse"), "sorted_by"
+			if i.Name != "" {
+				name = i.Name
 			}
-			r.add(col.Name, strings.Join(kinds, ", "), reason)
+			r.add(i.Column, strings.Join(i.Kinds, ", "), reason, name, i.Rows, i.Total)
 		}
 		return nil
 	}), nil

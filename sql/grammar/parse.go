@@ -69,12 +69,12 @@ func finish(st *Statement, text string) (*Statement, error) {
 		}
 		for i := range c.Elements {
 			if col := c.Elements[i].Column; col != nil {
-				for j := range col.Options {
-					if d := col.Options[j].Default; d != nil {
-						d.fill(text)
-					}
-				}
+				col.fill(text)
 			}
+		}
+	case st.Alter != nil:
+		if add := st.Alter.Add; add != nil {
+			add.Column.fill(text)
 		}
 	case st.Insert != nil:
 		st.Insert.Query.fill(text)
@@ -87,6 +87,15 @@ func finish(st *Statement, text string) (*Statement, error) {
 		return finishShow(st)
 	}
 	return st, nil
+}
+
+// fill cuts out the column's default.
+func (c *Column) fill(text string) {
+	for i := range c.Options {
+		if d := c.Options[i].Default; d != nil {
+			d.fill(text)
+		}
+	}
 }
 
 // finishShow normalises the two forms of SHOW.
@@ -116,14 +125,13 @@ func isQuery(words []string) bool {
 // own lists the first words of the statements in the grammar.
 var own = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "INSERT": true, "TRUNCATE": true, "SHOW": true, "DESCRIBE": true,
-	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true,
+	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true, "ANALYZE": true, "COMMENT": true,
 }
 
 // refused lists statements by their leading words.
 var refused = [][]string{
 	{"CREATE", "OR", "REPLACE", "VIEW"},
 	{"CREATE", "VIEW"},
-	{"CREATE", "INDEX"},
 	{"CREATE", "UNIQUE", "INDEX"},
 	{"CREATE", "CUBE"},
 	{"CREATE", "MATERIALIZED", "VIEW"},
@@ -137,7 +145,6 @@ var refused = [][]string{
 	{"CREATE", "ROLE"},
 	{"CREATE", "USER"},
 	{"DROP", "VIEW"},
-	{"DROP", "INDEX"},
 	{"DROP", "CUBE"},
 	{"DROP", "MATERIALIZED", "VIEW"},
 	{"DROP", "SEQUENCE"},
@@ -168,10 +175,10 @@ var refused = [][]string{
 	{"ROLLBACK"},
 	{"ABORT"},
 	{"SAVEPOINT"},
-	{"ANALYZE"},
 	{"VACUUM"},
 	{"CHECKPOINT"},
-	{"COMMENT", "ON"},
+	{"COMMENT", "ON", "COLUMN"},
+	{"COMMENT", "ON", "SCHEMA"},
 	{"GRANT"},
 	{"REVOKE"},
 	{"COPY"},
@@ -218,11 +225,11 @@ func unsupportedAlter(words []string) string {
 		return ""
 	}
 	switch words[1] {
-	case "ADD", "DROP", "ALTER", "SET", "EXECUTE":
+	case "ALTER", "EXECUTE":
 		return "ALTER TABLE " + words[1]
-	case "RENAME":
-		if len(words) > 2 && words[2] != "TO" {
-			return "ALTER TABLE RENAME COLUMN"
+	case "SET":
+		if len(words) > 2 && words[2] != "PROPERTIES" {
+			return "ALTER TABLE SET " + words[2]
 		}
 	}
 	return ""
