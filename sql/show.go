@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/memconn/memconn/connector"
-	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sql/grammar"
 	"github.com/memconn/memconn/sql/token"
 	"github.com/memconn/memconn/sql/tree"
@@ -296,47 +295,4 @@ func (c *compiler) showIndexes(q grammar.QualifiedName) (*action, error) {
 		}
 		return nil
 	}), nil
-}
-
-// showStats answers what the zone maps know: bounds of each column, and in the
-// last row the number of rows.
-func (c *compiler) showStats(q grammar.QualifiedName) (*action, error) {
-	t, err := c.known(q)
-	if err != nil {
-		return nil, err
-	}
-	r := newRelation(field("column_name", textColumn), field("low_value", textColumn), field("high_value", textColumn), field("row_count", intColumn))
-	return c.listing(r, func(r *relation) error {
-		parts := t.Parts()
-		for _, col := range t.Definition().Columns {
-			low, high := bounds(col, parts)
-			r.add(col.Name, low, high, nil)
-		}
-		r.add(nil, nil, nil, t.Rows())
-		return nil
-	}), nil
-}
-
-// bounds gives the least and greatest values of a column as text, nil when they
-// are not known.
-func bounds(col table.Column, parts []connector.PartInfo) (low, high any) {
-	var least, greatest predicate.Value
-	for _, p := range parts {
-		if p.Rows == 0 {
-			continue
-		}
-		lo, errLo := predicate.Parse(col.Type, p.Min[col.Name])
-		hi, errHi := predicate.Parse(col.Type, p.Max[col.Name])
-		_, known := p.Min[col.Name]
-		if !known || errLo != nil || errHi != nil {
-			continue // all NULL, or not known
-		}
-		if low == nil || lo.Compare(least) < 0 {
-			least, low = lo, p.Min[col.Name]
-		}
-		if high == nil || hi.Compare(greatest) > 0 {
-			greatest, high = hi, p.Max[col.Name]
-		}
-	}
-	return low, high
 }
