@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -113,6 +114,13 @@ func life() []step {
 		}},
 		appendStep("replace", connector.WriteRequest{Create: &asSpec, CreateOptions: connector.CreateOptions{OrReplace: true}}, []int64{8, 9}),
 		{"drop", func(c *connector.Connector) error { return c.DropTable(ctx, tname("t"), false) }, func(s state) state { return s.with("t", nil) }},
+		{"alter", func(c *connector.Connector) error {
+			return c.AlterTable(ctx, tname("w"), connector.TableChange{
+				SortedBy: &[]connector.SortSpec{{Column: "k", Desc: true}}, IndexColumns: &[]string{"s"},
+				AddColumns: []connector.ColumnAdd{{Column: connector.ColumnSpec{Name: "n", Type: arrow.PrimitiveTypes.Float64}}},
+			})
+		}, same},
+		{"drop index", func(c *connector.Connector) error { return c.DropIndex(ctx, "", "w_s", false) }, same},
 		appendStep("last insert", to("w"), sequence(2, 100)),
 		processStep("w"),
 	}
