@@ -27,6 +27,7 @@ type Connector struct {
 	publisher *publisher
 	writes    *writeRegistry
 	jobs      *jobRunner
+	cubes     cubeCache
 
 	life struct {
 		sync.Mutex

@@ -34,7 +34,7 @@ const (
 // JobInfo describes a background job.
 type JobInfo struct {
 	ID     uint64 `json:"id"`
-	Kind   string `json:"kind"` // process or merge
+	Kind   string `json:"kind"` // process, merge or refresh
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	// State is queued, running, done, failed or cancelled. A job that failed and will
@@ -171,7 +171,12 @@ func (r *jobRunner) notify(tableID uint64) {
 	if !ok {
 		return
 	}
+	if t.Def.CubeOf != 0 {
+		r.c.notifyCube(tableID)
+		return
+	}
 	r.enqueue(t, planDelay(t, r.c.options))
+	r.c.notifyCubes(t)
 }
 
 func (r *jobRunner) enqueue(t *catalog.TableState, delay time.Duration) {

@@ -283,6 +283,11 @@ func (r *recovery) openPart(ctx context.Context, def *table.Definition, id uint6
 		p.Drop()
 		return nil, fmt.Errorf("the catalog recorded commits %d to %d: %w", rec.Seq[0], rec.Seq[1], spill.ErrCorrupt)
 	}
+	if rec.Seq == [2]uint64{} {
+		// A record from before commits were noted. No version is older than the first, and
+		// the intervals of cubes begin behind 0.
+		rec.Seq = [2]uint64{1, 1}
+	}
 	p.SetSequence(rec.Seq[0], rec.Seq[1])
 	if p.Rows() != rec.Rows {
 		rows := p.Rows()
@@ -377,7 +382,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.jobs.start()
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
-		if !(&Table{state: t}).Processed() {
+		if t.Def.CubeOf != 0 || !(&Table{state: t}).Processed() {
 			r.c.jobs.notify(t.Def.ID)
 		}
 	}

@@ -45,6 +45,8 @@ func (n Name) String() string {
 type Table struct {
 	Schema, Name string
 	Columns      []constraint.Column
+	// Cubes says that the table has cubes: SELECTs over it are kept for Aggregations.
+	Cubes bool
 	// Tag is handed through to Scan.
 	Tag any
 }
@@ -86,6 +88,9 @@ type Query struct {
 	function string
 	calls    *regexp.Regexp // the function's calls in a text; nil without scans
 	guarded  bool           // TRY_CASTs were wrapped
+
+	root    object // the rewritten tree; only with selects
+	selects []selectOf
 }
 
 // Analyze reads a tree and rewrites its table references into calls of function.
@@ -120,6 +125,9 @@ func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
 	if q.JSON, err = json.Marshal(root); err != nil {
 		return nil, fmt.Errorf("write the query's tree: %w", err)
 	}
+	if len(a.selects) > 0 {
+		q.root, q.selects = root, a.selects
+	}
 	return q, nil
 }
 
@@ -147,6 +155,7 @@ type analysis struct {
 	resolve  Resolver
 	scans    []*Scan
 	params   map[string]bool
+	selects  []selectOf
 }
 
 // scope is what names mean at a place of the query.
@@ -282,6 +291,7 @@ func (a *analysis) walkSelect(o object, s scope, depth int) error {
 	for _, scan := range f.scans {
 		scan.Where = constraint.Compile(scan.conjunct, f.resolver(scan))
 	}
+	a.remember(o, f, root)
 	return nil
 }
 
