@@ -46,6 +46,6 @@
 // # What it does not do
 //
 // It does not parse SQL, decode wire formats or check incoming Arrow buffers (api
-// does, once), and does not sort, index or compress (table does). Partitioned tables
-// and primary keys are refused, not ignored.
+// does, once), and does not sort, index or compress (table does). Primary keys are
+// refused, not ignored.
 package connector

@@ -23,6 +23,8 @@ type assembly struct {
 	// fpp is the false positive rate of the columns in indexed.
 	fpp     float64
 	indexed map[ColumnID]bool
+	// partitionedBy are the columns that all rows share the values of.
+	partitionedBy []ColumnID
 
 	mu struct {
 		sync.Mutex
@@ -42,7 +44,8 @@ func newAssembly(ctx context.Context, env Env, d *Definition, id uint64, durable
 		p.ids = append(p.ids, d.Columns[i].ID)
 		p.cols = append(p.cols, newPartColumn(d.Columns[i].ID, d.Columns[i].arrowField()))
 	}
-	a := &assembly{env: env, part: p, fpp: d.bloomFPP(), indexed: map[ColumnID]bool{}}
+	a := &assembly{env: env, part: p, fpp: d.bloomFPP(), indexed: map[ColumnID]bool{}, partitionedBy: d.Properties.PartitionedBy}
+	p.written = written{codec: d.Properties.Codec.String(), fpp: d.bloomFPP()}
 	a.mu.zones = make([][]minmax.Zone, len(p.cols))
 	if durable {
 		w, err := env.Store.CreatePart(ctx, id, spill.PartOptions{Owner: p.owner(), Codec: d.Properties.Codec})
@@ -175,6 +178,9 @@ func (a *assembly) complete(ctx context.Context, order []SortKey) error {
 	if err := a.buildSparse(ctx); err != nil {
 		return err
 	}
+	if err := p.setPartition(ctx, a.partitionedBy); err != nil {
+		return err
+	}
 	if err := p.reserveIndexes(ctx); err != nil {
 		return err
 	}
@@ -228,7 +234,10 @@ func (a *assembly) writeFooter(ctx context.Context) error {
 		return nil
 	}
 	p := a.part
-	l := layout{Version: layoutVersion, Table: p.tableID, Processed: p.processed, SortedBy: layoutSorts(p.sortedBy)}
+	l := layout{
+		Version: layoutVersion, Table: p.tableID, Processed: p.processed, SortedBy: layoutSorts(p.sortedBy),
+		Partition: p.partition, Codec: p.written.codec, BloomFPP: p.written.fpp,
+	}
 	sections := map[string][]byte{}
 	fields := make([]arrow.Field, len(p.cols))
 	for i := range p.cols {

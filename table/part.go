@@ -27,6 +27,8 @@ type Part struct {
 	processed bool
 	// Numbers of the first and last commit that the rows come from; see SetSequence.
 	seqLo, seqHi uint64
+	partition    string // of all rows; see Partition
+	written      written
 
 	ids  []ColumnID // of cols, apart so that look-ups touch little memory
 	cols []partColumn
@@ -148,17 +150,23 @@ func (p *Part) Indexed(c ColumnID) bool {
 }
 
 // NeedsProcess tells whether Process would give this part something it lacks
-// under the definition: the sort order or a bloom filter, or a file.
+// under the definition: the sort order, a bloom filter or its rate, the codec, or a
+// file. What a part has beyond that, such as the filter of a dropped index, is no
+// reason to write it again.
 func (p *Part) NeedsProcess(d *Definition) bool {
 	if p.file == nil || !slices.Equal(p.sortedBy, d.Properties.SortedBy) {
 		return true
 	}
+	blooms := false
 	for _, id := range d.Properties.IndexColumns {
-		if !p.Indexed(id) {
+		// A column that the part lacks is NULL in all rows, which needs no filter.
+		stored := p.columnIndex(id) >= 0
+		if stored && !p.Indexed(id) {
 			return true
 		}
+		blooms = blooms || stored
 	}
-	return false
+	return !p.written.fits(d, blooms)
 }
 
 // Obsolete says that the part's file is to be removed when the part is dropped.

@@ -49,6 +49,7 @@ func (p *Part) load(d *Definition) error {
 		return fmt.Errorf("page rows %d and rows %d are out of range", footer.PageRows, footer.Rows)
 	}
 	p.tableID, p.rows, p.processed = l.Table, footer.Rows, l.Processed
+	p.partition, p.written = l.Partition, written{codec: l.Codec, fpp: l.BloomFPP}
 	p.shift = shiftOf(footer.PageRows)
 	p.groups = int((p.rows + int64(footer.PageRows) - 1) >> p.shift)
 	for i, f := range footer.Schema.Fields() {

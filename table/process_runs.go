@@ -51,17 +51,6 @@ func (p *Part) sources(out []source) []source {
 	return out
 }
 
-// sequenceOf is the range of commits that page groups come from.
-func sequenceOf(groups []source) (lo, hi uint64) {
-	for i, s := range groups {
-		if i == 0 || s.part.seqLo < lo {
-			lo = s.part.seqLo
-		}
-		hi = max(hi, s.part.seqHi)
-	}
-	return lo, hi
-}
-
 // processRuns processes the page groups in runs that need limit bytes at most. A run that the pool refuses
 // memory to, because others hold more than when it was planned, is planned anew
 // with less. Parts that were made are returned even when a later run fails.
