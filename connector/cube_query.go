@@ -128,8 +128,7 @@ func (s *Snapshot) AggregateGroups(ctx context.Context, r GroupRequest) (*startr
 	}
 	request := startree.RunRequest{Env: s.c.env, Base: t.Def, BaseParts: t.Parts, Query: r.Query, NoIndexes: r.NoIndexes}
 	if r.Cube != nil {
-		cube := r.Cube.cube
-		request.Manifest, request.State, request.StateParts, request.Coverage = cube.manifest, cube.state.Def, cube.state.Parts, r.Cube.coverage
+		request.Coverage = r.Cube.coverage
 	}
 	rows, err := startree.Run(ctx, request)
 	switch {
