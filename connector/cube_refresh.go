@@ -105,7 +105,7 @@ func (r *jobRunner) refresh(ctx context.Context, j *job, state *catalog.TableSta
 	c := r.c
 	b, cube, err := c.buildOf(state.Def.ID, state.Def.CubeOf, nameOf(state.Def))
 	if CodeOf(err) == CodeCubeNotFound {
-		return jobResult{}
+		return jobResult{idle: true}
 	}
 	if err != nil {
 		return jobResult{err: err}
@@ -115,7 +115,7 @@ func (r *jobRunner) refresh(ctx context.Context, j *job, state *catalog.TableSta
 		j.rows.Store(done)
 		j.total.Store(total)
 	}
-	r.describe(j, state, nil, jobRefresh)
+	r.describe(j, state, jobPlan{kind: jobRefresh})
 	if stale := staleGroups(cube, b.w); len(stale) > 0 {
 		return b.addDeltas(ctx, cube, stale)
 	}
@@ -124,7 +124,7 @@ func (r *jobRunner) refresh(ctx context.Context, j *job, state *catalog.TableSta
 			return b.compact(ctx, cube, joined)
 		}
 	}
-	return jobResult{}
+	return jobResult{idle: true}
 }
 
 // addDeltas gives every stale region a segment of its new rows, in one edit. A region

@@ -274,30 +274,7 @@ func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
 
 // RenameTable renames a table, into another schema too.
 func (c *Connector) RenameTable(ctx context.Context, from, to TableName) error {
-	to = to.normal()
-	if why := checkName(to.Table); why != "" {
-		return Errorf(CodeInvalidArgument, "rename table %s to %q: %s", from, to.Table, why)
-	}
-	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
-		t, err := findTable(cur, from)
-		if err != nil {
-			if cube, _, ok := findCube(cur, from); ok == nil {
-				err = Errorf(CodeInvalidArgument, "Operation not permitted. %s is a Cube table, use CUBE statements instead.", nameOf(cube.Def))
-			}
-			return nil, err
-		}
-		schema, ok := cur.SchemaName(to.Schema)
-		if !ok {
-			return nil, schemaNotFound(cur, to.Schema)
-		}
-		if other, taken := cur.Table(to.Schema, to.Table); taken && other.Def.ID != t.Def.ID {
-			return nil, tableExists(nameOf(other.Def))
-		}
-		def := t.Def.Clone()
-		def.Schema, def.Name = schema, to.Table
-		ch := &change{edit: &catalog.Edit{}}
-		ch.putTable(def)
-		return ch, nil
+	return c.alter(ctx, from, func(cur *catalog.Version, _ *catalog.TableState, def *table.Definition) error {
+		return renameDefinition(cur, def, to)
 	})
-	return err
 }

@@ -59,19 +59,18 @@ func joinable(parts []*table.Part, d *table.Definition, barriers []uint64) bool 
 	return true
 }
 
-// groupParts divides parts into groups, in the order of each group's first part.
-func groupParts(parts []*table.Part, d *table.Definition, barriers []uint64) [][]*table.Part {
+// groupCandidates divides candidates into groups, in the order of each group's first.
+func groupCandidates(all []candidate) [][]candidate {
 	at := map[mergeGroup]int{}
-	var groups [][]*table.Part
-	for _, p := range parts {
-		key := groupOf(p, d, barriers)
-		i, ok := at[key]
+	var groups [][]candidate
+	for _, c := range all {
+		i, ok := at[c.group]
 		if !ok {
 			i = len(groups)
-			at[key] = i
+			at[c.group] = i
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], p)
+		groups[i] = append(groups[i], c)
 	}
 	return groups
 }

@@ -216,6 +216,8 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 	waiters := j.waiters
 	j.waiters, j.forced = nil, false
 	switch {
+	case result.idle && j.info.Attempts == 1:
+		delete(r.mu.jobs, j.table) // nobody asked for it: not worth a line of the history
 	case result.err == nil:
 		r.endLocked(j, jobDone, "")
 	case j.stopped != nil:
@@ -301,7 +303,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	fresh := map[uint64]bool{}
 	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
 		for _, p := range t.Parts {
-			if !p.Processed() {
+			if unfit(t.Def, p) {
 				fresh[p.ID()] = true
 			}
 		}

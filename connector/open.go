@@ -382,7 +382,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.jobs.start()
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
-		if t.Def.CubeOf != 0 || !(&Table{state: t}).Processed() {
+		if t.Def.CubeOf != 0 || r.c.unfitParts(t.Def.ID) {
 			r.c.jobs.notify(t.Def.ID)
 		}
 	}

@@ -79,9 +79,14 @@ func dxvSpec(partitionedBy ...string) connector.TableSpec {
 
 // scanned are the values of v of a scan, in order, and what the scan read.
 func scanned(t require.TestingT, c *connector.Connector, where map[string]predicate.Domain, noIndexes bool) ([]int64, table.ScanStats) {
+	return numbersWhere(t, c, "v", where, noIndexes)
+}
+
+// numbersWhere reads an int64 column of table t, in order.
+func numbersWhere(t require.TestingT, c *connector.Connector, column string, where map[string]predicate.Domain, noIndexes bool) ([]int64, table.ScanStats) {
 	s := c.Snapshot()
 	defer s.Close()
-	scan, err := s.Scan(context.Background(), connector.ScanRequest{Table: tname("t"), Columns: []string{"v"}, Constraint: predicate.Where(where), NoIndexes: noIndexes})
+	scan, err := s.Scan(context.Background(), connector.ScanRequest{Table: tname("t"), Columns: []string{column}, Constraint: predicate.Where(where), NoIndexes: noIndexes})
 	require.NoError(t, err)
 	defer scan.Close()
 	got := []int64{}

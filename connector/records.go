@@ -91,6 +91,7 @@ type columnRecord struct {
 type propertiesRecord struct {
 	SortedBy        []sortRecord `json:"sortedBy,omitempty"`
 	IndexColumns    []uint32     `json:"indexColumns,omitempty"`
+	IndexNames      []string     `json:"indexNames,omitempty"`
 	PartitionedBy   []uint32     `json:"partitionedBy,omitempty"`
 	PrimaryKey      []uint32     `json:"primaryKey,omitempty"`
 	Codec           string       `json:"codec"`
@@ -183,7 +184,7 @@ func tableToRecord(d *table.Definition) tableRecord {
 	}
 	p := d.Properties
 	r.Properties = propertiesRecord{
-		IndexColumns: columnNumbers(p.IndexColumns), PartitionedBy: columnNumbers(p.PartitionedBy), PrimaryKey: columnNumbers(p.PrimaryKey),
+		IndexColumns: columnNumbers(p.IndexColumns), IndexNames: p.IndexNames, PartitionedBy: columnNumbers(p.PartitionedBy), PrimaryKey: columnNumbers(p.PrimaryKey),
 		Codec: p.Codec.String(), AsyncProcessing: p.AsyncProcessing, BloomFPP: p.BloomFPP,
 	}
 	for _, k := range p.SortedBy {
@@ -210,12 +211,15 @@ func tableFromRecord(id uint64, key []byte, r tableRecord) (*table.Definition, e
 		return nil, recordError(key, "%v", err)
 	}
 	d.Properties = table.Properties{
-		IndexColumns: columnIDs(r.Properties.IndexColumns), PartitionedBy: columnIDs(r.Properties.PartitionedBy),
+		IndexColumns: columnIDs(r.Properties.IndexColumns), IndexNames: r.Properties.IndexNames, PartitionedBy: columnIDs(r.Properties.PartitionedBy),
 		PrimaryKey: columnIDs(r.Properties.PrimaryKey), Codec: codec,
 		AsyncProcessing: r.Properties.AsyncProcessing, BloomFPP: r.Properties.BloomFPP,
 	}
 	for _, k := range r.Properties.SortedBy {
 		d.Properties.SortedBy = append(d.Properties.SortedBy, table.SortKey{Column: table.ColumnID(k.Column), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	if n := len(d.Properties.IndexNames); n > 0 && n != len(d.Properties.IndexColumns) {
+		return nil, recordError(key, "%d names of %d indexes", n, len(d.Properties.IndexColumns))
 	}
 	for _, ids := range [][]table.ColumnID{sortColumns(d), d.Properties.IndexColumns, d.Properties.PartitionedBy, d.Properties.PrimaryKey} {
 		for _, c := range ids {

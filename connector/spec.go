@@ -275,10 +275,16 @@ func (p *propertyChecker) partitionedBy(names []string) {
 	}
 }
 
+func (p *propertyChecker) bloomFPP(rate float64) {
+	if !(rate >= 0 && rate < 1) {
+		p.fault("the false positive rate of bloom filters is %v, want more than 0 and less than 1", rate)
+	}
+	p.def.Properties.BloomFPP = rate
+}
+
 func (c *Connector) defineProperties(d *table.Definition, spec TableSpec) error {
 	p := &propertyChecker{def: d}
 	d.Properties.AsyncProcessing = spec.AsyncProcessing == nil || *spec.AsyncProcessing
-	d.Properties.BloomFPP = spec.BloomFPP
 	p.sortedBy(spec.SortedBy)
 	p.indexColumns(spec.IndexColumns)
 	p.partitionedBy(spec.PartitionedBy)
@@ -288,9 +294,7 @@ func (c *Connector) defineProperties(d *table.Definition, spec TableSpec) error 
 		p.fault("spill_compression is %q, want true, false, 'lz4', 'zstd' or 'none'", spec.SpillCompression)
 	}
 	d.Properties.Codec = codec
-	if !(spec.BloomFPP >= 0 && spec.BloomFPP < 1) {
-		p.fault("the false positive rate of bloom filters is %v, want more than 0 and less than 1", spec.BloomFPP)
-	}
+	p.bloomFPP(spec.BloomFPP)
 	if len(p.faults) > 0 {
 		return Errorf(CodeInvalidTableProperty, "%s", strings.Join(p.faults, "; ")).with("table", nameOf(d).String())
 	}

@@ -50,6 +50,7 @@ type mergeRun struct {
 	// Of a run that comes in pages: cols, rows and next are of its current page, before which it had base rows.
 	more Source
 	base int
+	rank int // of equal rows the one of the lower rank comes first
 
 	blockLo, blockHi int // rows whose words are in block
 	block            []uint64
@@ -67,7 +68,7 @@ func NewMerger(fields []Field, runs [][]Pages) (*Merger, error) {
 		if err := pages[0].checkDense(); err != nil {
 			return nil, fmt.Errorf("merge run %d: %w", i, err)
 		}
-		m.runs[i] = mergeRun{cols: cols, rows: cols[0].rows, block: make([]uint64, mergeBlock)}
+		m.runs[i] = mergeRun{cols: cols, rows: cols[0].rows, rank: i, block: make([]uint64, mergeBlock)}
 	}
 	m.stripPrefix()
 	for i := range m.runs {
@@ -80,8 +81,9 @@ func NewMerger(fields []Field, runs [][]Pages) (*Merger, error) {
 }
 
 // Source gives the next page of a sorted run: its sort columns, equally long; nil at the end of the run, after which it is
-// not called again. The arrays of the page before are not used any more then.
-type Source func() ([]arrow.Array, error)
+// not called again. The arrays of the page before are not used any more then. Of equal rows of different runs the one
+// whose page has the lower rank comes first.
+type Source func() (page []arrow.Array, rank int, err error)
 
 // NewStreamMerger prepares the merge of runs that come page by page, so that one page of each is in memory. The pages'
 // arrays are borrowed until the next page of their run is asked for. Rows are numbered from the beginning of their run.
@@ -111,7 +113,8 @@ func (m *Merger) turnPage(run int) {
 	for r.more != nil && r.next >= r.rows {
 		r.base += r.rows
 		r.rows, r.next, r.blockLo, r.blockHi = 0, 0, 0, 0
-		arrs, err := r.more()
+		arrs, rank, err := r.more()
+		r.rank = rank
 		if err == nil && arrs != nil {
 			pages := make([]Pages, len(arrs))
 			for i, arr := range arrs {
@@ -232,6 +235,14 @@ func (m *Merger) lessTie(a, b int) bool {
 	if c := ra.compareRow(ra.next, rb); c != 0 {
 		return c < 0
 	}
+	return m.first(a, b)
+}
+
+// first tells whether run a's next row comes before an equal one of run b.
+func (m *Merger) first(a, b int) bool {
+	if ra, rb := m.runs[a].rank, m.runs[b].rank; ra != rb {
+		return ra < rb
+	}
 	return a < b
 }
 
@@ -291,7 +302,7 @@ func (m *Merger) leadEnd(run, limit int) int {
 	o := &m.runs[second]
 	leads := func(row int) bool {
 		c := r.compareRow(row, o)
-		return c < 0 || (c == 0 && run < second)
+		return c < 0 || (c == 0 && m.first(run, second))
 	}
 	good, step := r.next, 1 // the row good leads
 	for good+step < last && leads(good+step) {

@@ -102,19 +102,19 @@ func pageSources(runs [][]Pages, failAt int, err error) []Source {
 	calls := 0
 	for i, cols := range runs {
 		page := 0
-		sources[i] = func() ([]arrow.Array, error) {
+		sources[i] = func() ([]arrow.Array, int, error) {
 			if calls++; calls > failAt && err != nil {
-				return nil, err
+				return nil, i, err
 			}
 			if page == len(cols[0].Arrays) {
-				return nil, nil
+				return nil, i, nil
 			}
 			arrs := make([]arrow.Array, len(cols))
 			for c := range cols {
 				arrs[c] = cols[c].Arrays[page]
 			}
 			page++
-			return arrs, nil
+			return arrs, i, nil
 		}
 	}
 	return sources

@@ -37,8 +37,11 @@ type SortKey struct {
 
 // Properties are the physical properties of a table.
 type Properties struct {
-	SortedBy      []SortKey
-	IndexColumns  []ColumnID
+	SortedBy     []SortKey
+	IndexColumns []ColumnID
+	// IndexNames are the names of the indexes on IndexColumns, as many, or none; "" is an
+	// index without a name of its own.
+	IndexNames    []string
 	PartitionedBy []ColumnID
 	PrimaryKey    []ColumnID
 	// Codec compresses the pages of part files.
@@ -131,6 +134,7 @@ func (d *Definition) Clone() *Definition {
 	c.Cube = slices.Clone(d.Cube)
 	c.Properties.SortedBy = slices.Clone(d.Properties.SortedBy)
 	c.Properties.IndexColumns = slices.Clone(d.Properties.IndexColumns)
+	c.Properties.IndexNames = slices.Clone(d.Properties.IndexNames)
 	c.Properties.PartitionedBy = slices.Clone(d.Properties.PartitionedBy)
 	c.Properties.PrimaryKey = slices.Clone(d.Properties.PrimaryKey)
 	return &c

@@ -27,7 +27,7 @@ const mergeRunBytes = 4 << 10
 // MergeSorted makes processed parts that hold the rows of all sources in the order of
 // the definition's sort keys (stable in the order of the sources), like Process, but of
 // sources that are in that order already. One page group of the key columns of each
-// source and the pages that one page of the result comes from are in memory at a time,
+// row of sources that do not overlap and the pages that one page of the result comes from are in memory at a time,
 // so the sources may be far larger than the budget; Mergeable tells how many there may
 // be. The results have disjoint key ranges and at most about Env.TargetBytes of pages
 // each. A table without order is not merged but concatenated, as Process does.
@@ -53,20 +53,23 @@ func MergeSorted(ctx context.Context, env Env, d *Definition, sources []*Part, o
 // merging is the state of one MergeSorted call.
 type merging struct {
 	processor
-	runs  []*mergeSource
+	runs  []*mergeRun
 	order *sortidx.Merger
 	shift uint8 // rows of the page groups of an output page are numbered with room for 1<<shift each
 	next  []sortidx.RunRow
 	work  int // goroutines that copy pages
 }
 
-// mergeSource is one source and the page group whose keys are in memory.
-type mergeSource struct {
-	part  *Part
-	group int // the next to be pinned
-	keys  pageHold
-	// Where the current output page has the source's page group: number slot, if page is
-	// that of the output page.
+// mergeRun is a chain of sources and the page group of it whose keys are in memory.
+type mergeRun struct {
+	parts []rankedPart
+	// The page group whose keys are to be pinned next, and the keys of that before.
+	part, group int
+	keys        pageHold
+	// The source of the row that was located last, and the run's rows before it.
+	at, before int64
+	// Where the current output page has that source's page group slotGroup: number slot,
+	// if page is that of the output page.
 	page, slotGroup, slot int
 }
 
@@ -85,15 +88,14 @@ func (m *merging) merge(ctx context.Context, sources []*Part) (made []*Part, err
 	}
 	left := int64(0)
 	for _, p := range sources {
-		if p.rows == 0 {
-			continue
-		}
-		if !slices.Equal(p.sortedBy, m.def.Properties.SortedBy) {
+		if p.rows > 0 && !slices.Equal(p.sortedBy, m.def.Properties.SortedBy) {
 			return nil, fmt.Errorf("part %d: %w", p.id, ErrNotSorted)
 		}
-		m.runs = append(m.runs, &mergeSource{part: p, page: -1})
 		m.shift = max(m.shift, p.shift)
 		left += p.rows
+	}
+	for _, chain := range chainParts(sources) {
+		m.runs = append(m.runs, &mergeRun{parts: chain, page: -1})
 	}
 	if left == 0 {
 		return nil, nil
@@ -128,7 +130,7 @@ func (m *merging) begin(ctx context.Context, sources []*Part) (*spill.Reservatio
 	m.next = make([]sortidx.RunRow, m.env.PageRows)
 	runs := make([]sortidx.Source, len(m.runs))
 	for i, r := range m.runs {
-		runs[i] = func() ([]arrow.Array, error) { return m.keyPage(ctx, r) }
+		runs[i] = func() ([]arrow.Array, int, error) { return m.keyPage(ctx, r) }
 	}
 	if m.order, err = sortidx.NewStreamMerger(m.fields, runs); err != nil {
 		m.releaseKeys()
@@ -138,23 +140,25 @@ func (m *merging) begin(ctx context.Context, sources []*Part) (*spill.Reservatio
 	return mem, nil
 }
 
-// keyPage pins the keys of the next page group of a source in place of those before.
-func (m *merging) keyPage(ctx context.Context, r *mergeSource) ([]arrow.Array, error) {
+// keyPage pins the keys of the next page group of a run in place of those before.
+func (m *merging) keyPage(ctx context.Context, r *mergeRun) (arrs []arrow.Array, rank int, err error) {
 	r.keys.release()
-	if r.group == r.part.groups {
-		return nil, nil
+	if r.part < len(r.parts) && r.group == r.parts[r.part].groups {
+		r.part, r.group = r.part+1, 0
 	}
-	arrs := make([]arrow.Array, len(m.keyCols))
+	if r.part == len(r.parts) {
+		return nil, 0, nil
+	}
+	part := r.parts[r.part]
+	arrs = make([]arrow.Array, len(m.keyCols))
 	for k, i := range m.keyCols {
-		page := source{r.part, r.group}.page(m.def.Columns[i].ID)
-		arr, err := r.keys.pin(ctx, page)
+		arrs[k], err = r.keys.pin(ctx, source{part.Part, r.group}.page(m.def.Columns[i].ID))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		arrs[k] = arr
 	}
 	r.group++
-	return arrs, nil
+	return arrs, part.rank, nil
 }
 
 func (m *merging) releaseKeys() {
@@ -250,12 +254,18 @@ func (m *merging) locate(page int, rows []sortidx.RunRow) mergedPage {
 	out := mergedPage{rows: make([]uint32, len(rows))}
 	for i, row := range rows {
 		r := m.runs[row.Run]
-		group := int(row.Row >> r.part.shift)
-		if r.page != page || r.slotGroup != group {
-			r.page, r.slotGroup, r.slot = page, group, len(out.groups)
-			out.groups = append(out.groups, source{r.part, group})
+		for int64(row.Row)-r.before >= r.parts[r.at].rows {
+			r.before += r.parts[r.at].rows
+			r.at++
+			r.page = -1
 		}
-		out.rows[i] = uint32(r.slot)<<m.shift | row.Row&(1<<r.part.shift-1)
+		part := r.parts[r.at].Part
+		at := int64(row.Row) - r.before
+		if group := int(at >> part.shift); r.page != page || r.slotGroup != group {
+			r.page, r.slotGroup, r.slot = page, group, len(out.groups)
+			out.groups = append(out.groups, source{part, group})
+		}
+		out.rows[i] = uint32(r.slot)<<m.shift | uint32(at&(1<<part.shift-1))
 	}
 	return out
 }

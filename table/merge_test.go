@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -55,7 +56,7 @@ func TestMergeSortedEqualsProcess(t *testing.T) {
 		m := &model{def: randomTable(r)}
 		rows := make([]int, 1+r.IntN(6))
 		for i := range rows {
-			rows[i] = 1 + r.IntN(200)
+			rows[i] = 1 + r.IntN(80)
 		}
 		runs := sortedRuns(t, w, m, r, rows...)
 		defer dropObsolete(runs)
@@ -83,8 +84,41 @@ func TestMergeSortedEqualsProcess(t *testing.T) {
 			require.LessOrEqual(t, lo, hi)
 			require.LessOrEqual(t, hi, uint64(10*len(rows)))
 		}
-		checkScan(t, r, w, m, merged)
+		// What was merged does not overlap, so that most of it is one run.
+		again, err := MergeSorted(context.Background(), w.Env, m.def, merged, ProcessOptions{NextID: w.nextID})
+		require.NoError(t, err)
+		defer dropObsolete(again)
+		require.Equal(t, rowNumbers(t, w, m.def, sorted), rowNumbers(t, w, m.def, again))
 	})
+}
+
+// TestChainsDoNotOverlap chains parts of a merge again, in any order of the sources and in both directions.
+func TestChainsDoNotOverlap(t *testing.T) {
+	for _, desc := range []bool{false, true} {
+		w := newWorld(t, 32<<20, 64)
+		m := &model{def: newDefinition(arrow.PrimitiveTypes.Int32)}
+		m.def.Columns[1].Nullable = false
+		m.def.Properties.SortedBy = []SortKey{{Column: 1, Desc: desc}}
+		r := rand.New(rand.NewPCG(35, 35))
+		runs := sortedRuns(t, w, m, r, 500, 500, 500)
+		w.TargetBytes = 2 << 10
+		merged, err := MergeSorted(context.Background(), w.Env, m.def, runs, ProcessOptions{NextID: w.nextID})
+		require.NoError(t, err)
+		require.Greater(t, len(merged), 4)
+		slices.Reverse(merged)
+		chains := chainParts(merged)
+		require.Len(t, chains, 1)
+		require.Len(t, chains[0], len(merged))
+		require.Equal(t, len(merged)-1, chains[0][0].rank)
+		again, err := MergeSorted(context.Background(), w.Env, m.def, merged, ProcessOptions{NextID: w.nextID})
+		require.NoError(t, err)
+		slices.Reverse(merged)
+		require.Equal(t, rowNumbers(t, w, m.def, merged), rowNumbers(t, w, m.def, again))
+		for _, parts := range [][]*Part{runs, merged, again} {
+			dropObsolete(parts)
+		}
+		w.close(t)
+	}
 }
 
 // rowNumbers reads the first column of parts in order.

@@ -91,11 +91,12 @@ func (a *analysis) remember(o object, f *from, root *item) {
 
 // Aggregations looks for the SELECTs that cubes may answer: those over one table with
 // cubes that group, aggregate or are DISTINCT. scalar says of a function's name that it
-// is a scalar function whose value depends on its arguments alone within one query.
-func (q *Query) Aggregations(scalar func(name string) bool) []*Aggregation {
+// is a scalar function whose value depends on its arguments alone within one query;
+// fold is that of Options.
+func (q *Query) Aggregations(scalar func(name string) bool, fold constraint.Folder) []*Aggregation {
 	var out []*Aggregation
 	for _, s := range q.selects {
-		if a := s.aggregation(scalar); a != nil {
+		if a := s.aggregation(scalar, fold); a != nil {
 			a.root = isRoot(q.root, s.node)
 			if !a.root {
 				a.Direct = nil
@@ -112,11 +113,11 @@ func isRoot(root, node object) bool {
 }
 
 // aggregation analyses one SELECT; nil when it asks for rows.
-func (s selectOf) aggregation(scalar func(string) bool) *Aggregation {
+func (s selectOf) aggregation(scalar func(string) bool, fold constraint.Folder) *Aggregation {
 	o := s.node
 	handling := text(o["aggregate_handling"])
 	groups, _ := o["group_expressions"].([]any)
-	c := &cubeContext{scan: s.scan, find: s.from.resolver(s.scan), scalar: scalar, aliases: aliasesOf(o)}
+	c := &cubeContext{scan: s.scan, find: s.from.resolver(s.scan), scalar: scalar, constant: fold, aliases: aliasesOf(o)}
 	c.grouping = len(groups) > 0 || handling != "STANDARD_HANDLING" || c.aggregates(o["select_list"]) || !empty(o["having"])
 	if !c.grouping && !isDistinct(o) {
 		return nil
@@ -177,10 +178,11 @@ func aliasesOf(o object) map[string]bool {
 
 // cubeContext is what the analysis of one SELECT works with.
 type cubeContext struct {
-	scan    *Scan
-	find    constraint.Resolver
-	scalar  func(string) bool
-	aliases map[string]bool
+	scan     *Scan
+	find     constraint.Resolver
+	constant constraint.Folder
+	scalar   func(string) bool
+	aliases  map[string]bool
 	// grouping says that the SELECT groups or aggregates; else it is only DISTINCT.
 	grouping bool
 }
@@ -213,7 +215,7 @@ func (c *cubeContext) aggregates(value any) bool {
 // conjunct analyses one condition of WHERE.
 func (c *cubeContext) conjunct(condition any) Conjunct {
 	w := &rewriter{cubeContext: c, where: true}
-	out := Conjunct{Where: constraint.Compile([]any{condition}, c.find)}
+	out := Conjunct{Where: constraint.Compile([]any{condition}, constraint.Scope{Resolve: c.find, Fold: c.constant})}
 	out.rewritten = w.expression(condition)
 	out.Dims, out.Reason = w.form.Dims, w.form.Reason
 	return out
