@@ -89,6 +89,10 @@ func (a *analysis) remember(o object, f *from, root *item) {
 	}
 }
 
+// HasCubes says whether the query reads a table with cubes in a way that Aggregations
+// would look at.
+func (q *Query) HasCubes() bool { return len(q.selects) > 0 }
+
 // Aggregations looks for the SELECTs that cubes may answer: those over one table with
 // cubes that group, aggregate or are DISTINCT. scalar says of a function's name that it
 // is a scalar function whose value depends on its arguments alone within one query;
