@@ -1,7 +1,6 @@
 package startree
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/memconn/memconn/predicate"
@@ -180,13 +179,9 @@ func (v *cover) addCells(s *Segment) string {
 	if s.Cells == 0 {
 		return ""
 	}
-	parts := make([]*table.Part, 0, len(s.Parts))
-	for _, id := range s.Parts {
-		i := slices.IndexFunc(v.r.StateParts, func(p *table.Part) bool { return p.ID() == id })
-		if i < 0 {
-			return fmt.Sprintf("part %d of its cells is missing", id)
-		}
-		parts = append(parts, v.r.StateParts[i])
+	parts, err := s.find(v.r.StateParts)
+	if err != nil {
+		return err.Error()
 	}
 	best, rows := -1, int64(0)
 	for _, k := range v.candidates(s) {

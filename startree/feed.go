@@ -166,15 +166,16 @@ func (f *feed) stateBytes(batch arrow.RecordBatch, lo, hi int) int64 {
 			continue
 		}
 		if b, ok := batch.Column(in.cols[0]).(*array.Binary); ok {
-			n += b.ValueOffset64(hi) - b.ValueOffset64(lo)
+			offsets := b.ValueOffsets()
+			n += int64(offsets[hi] - offsets[lo])
 		}
 	}
 	return n * (pairBytes + 1)
 }
 
-// step gives how many rows from lo on are grouped at once.
-func (f *feed) step(batch arrow.RecordBatch, lo int) (hi int, bytes int64) {
-	hi = min(lo+feedRows, int(batch.NumRows()))
+// step gives the rows from lo on that are grouped at once, and what their sets take.
+func (f *feed) step(batch arrow.RecordBatch, lo, end int) (hi int, bytes int64) {
+	hi = min(lo+feedRows, end)
 	for hi > lo+1 && f.stateBytes(batch, lo, hi) > feedStateBytes {
 		hi = lo + (hi-lo)/2
 	}
@@ -195,7 +196,7 @@ func (f *feed) drain(ctx context.Context, g *groups, full func(error) error, don
 		if err != nil {
 			return err
 		}
-		err = f.takeBatch(ctx, g, batch, full)
+		err = f.takeRows(ctx, g, batch, 0, int(batch.NumRows()), full)
 		rows := int(batch.NumRows())
 		batch.Release()
 		if err != nil {
@@ -205,12 +206,13 @@ func (f *feed) drain(ctx context.Context, g *groups, full func(error) error, don
 	}
 }
 
-func (f *feed) takeBatch(ctx context.Context, g *groups, batch arrow.RecordBatch, full func(error) error) error {
-	for lo := 0; lo < int(batch.NumRows()); {
+// takeRows groups rows [lo,end) of a batch in steps.
+func (f *feed) takeRows(ctx context.Context, g *groups, batch arrow.RecordBatch, lo, end int, full func(error) error) error {
+	for lo < end {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hi, extra := f.step(batch, lo)
+		hi, extra := f.step(batch, lo, end)
 		err := g.reserve(ctx, int64(hi-lo)*g.rowBytes()+extra)
 		if errors.Is(err, spill.ErrBudget) {
 			if err = full(err); err == nil {

@@ -393,7 +393,7 @@ func (g *groups) resize(ctx context.Context, need int64) error {
 	return err
 }
 
-// release frees everything.
+// release frees everything; it may be called more than once.
 func (g *groups) release() {
 	g.mem.Release()
 	g.mem, g.accs, g.flat, g.slots, g.hashes = nil, nil, nil, nil, nil
