@@ -140,7 +140,7 @@ func (b *cubeBuild) putCube(ch *change, cur *catalog.Version, base *catalog.Tabl
 
 // barriersOf gives the commits between which parts of a table must not be joined: the
 // ends of the intervals of its cubes, where manifest is that of the cube named (nil: it
-// has none any more). A table whose cubes hold regions has at least one.
+// has none any more). A table with cubes has at least one, which tells it from others.
 func barriersOf(c *Connector, cur *catalog.Version, base *catalog.TableState, cube uint64, manifest *startree.Manifest) []uint64 {
 	var ends []uint64
 	some := false
@@ -148,8 +148,8 @@ func barriersOf(c *Connector, cur *catalog.Version, base *catalog.TableState, cu
 		if m == nil {
 			return
 		}
+		some = true
 		for _, s := range m.Segments {
-			some = true
 			ends = append(ends, s.From, s.To)
 		}
 	}

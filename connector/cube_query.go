@@ -44,7 +44,7 @@ type CubeVerdict struct {
 	Cells, BaseRows int64
 }
 
-// HasCubes says whether a table has cubes with data, at almost no cost.
+// HasCubes says whether a table has cubes, at almost no cost.
 func (s *Snapshot) HasCubes(t *Table) bool { return len(t.state.Def.Barriers) > 0 }
 
 // ChooseCube finds the cube that answers a query by reading the least; nil when none can,

@@ -26,7 +26,7 @@ const (
 // notifyCubes says that a table got or lost rows.
 func (c *Connector) notifyCubes(base *catalog.TableState) {
 	if len(base.Def.Barriers) == 0 {
-		return // no cube of it holds a region
+		return // it has no cube
 	}
 	for _, id := range c.cubes.of(c.catalog.Current())[base.Def.ID] {
 		c.notifyCube(id)
