@@ -28,6 +28,7 @@ type Connector struct {
 	writes    *writeRegistry
 	jobs      *jobRunner
 	written   writtenBytes
+	cubes     cubeCache
 
 	life struct {
 		sync.Mutex
