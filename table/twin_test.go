@@ -421,7 +421,7 @@ func TestTwinSmallPages(t *testing.T) {
 // The memory holds a few page groups: everything is loaded and evicted all the time.
 func TestTwinTightMemory(t *testing.T) {
 	var evictions int64
-	for seed := range uint64(longer(4, 40)) {
+	for seed := range uint64(longer(4, 24)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		evictions += twin(t, r, 12000+r.IntN(6000), 256, 3, true)
 	}
@@ -430,7 +430,7 @@ func TestTwinTightMemory(t *testing.T) {
 
 func TestTwinLargePages(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for range longer(3, 30) {
+	for range longer(3, 12) {
 		twin(t, r, 40000+r.IntN(20000), 16384, 3, false)
 	}
 }
