@@ -70,12 +70,11 @@ func TestLostMetadataStopsTheStart(t *testing.T) {
 	for _, log := range logs {
 		require.NoError(t, os.Remove(log))
 	}
-	out, code := runMemconn(t, "inspect", dir, "--verify")
+	out, _, code := s.run("inspect", dir, "--verify")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "acknowledged changes are lost")
-	out, code = runMemconn(t, "serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0")
-	require.NotZero(t, code, out)
-	require.Contains(t, out, "from a backup")
+	_, err = launch(dir, "--memory-budget", "256MiB")
+	require.ErrorContains(t, err, "from a backup")
 	require.NoError(t, os.Remove(filepath.Join(dir, "ACKED")))
 	s = start(t, dir, "--memory-budget", "256MiB")
 	require.Equal(t, 0, s.stop(), s.log)

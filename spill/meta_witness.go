@@ -178,7 +178,7 @@ func createWitness(s *Store, path string, acked uint64) error {
 	if err := s.fs.Rename(staged, path); err != nil {
 		return fmt.Errorf("name %q: %w", path, diskError(err))
 	}
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
 }
 
 // writeWitness makes the file in full length, so that notes never need room.
