@@ -136,6 +136,8 @@ func CodeOf(err error) Code {
 		return CodeNotSupported
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
 		return CodeDiskError
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return CodeLimitExceeded
 	case errors.Is(err, context.Canceled):
 		return CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -62,7 +62,7 @@ func (m *Meta) create(s *Store) error {
 	if err := errors.Join(db.Close(), m.failed.get()); err != nil {
 		return m.describe(err)
 	}
-	if err := s.syncDir(staged); err != nil {
+	if err := s.syncDirAlways(staged); err != nil {
 		return err
 	}
 	if err := s.fs.Remove(m.path); err != nil && !oserror.IsNotExist(err) {
@@ -71,7 +71,7 @@ func (m *Meta) create(s *Store) error {
 	if err := s.fs.Rename(staged, m.path); err != nil {
 		return fmt.Errorf("name metadata: %w", diskError(err))
 	}
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
 }
 
 // open opens the database, unless it has less than the witness says was acknowledged.
