@@ -28,6 +28,7 @@ type Connector struct {
 	writes    *writeRegistry
 	jobs      *jobRunner
 	written   writtenBytes
+	pacer     pacer
 
 	life struct {
 		sync.Mutex
