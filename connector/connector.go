@@ -29,6 +29,7 @@ type Connector struct {
 	jobs      *jobRunner
 	written   writtenBytes
 	cubes     cubeCache
+	pacer     pacer
 
 	life struct {
 		sync.Mutex

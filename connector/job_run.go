@@ -128,6 +128,8 @@ func (r *jobRunner) rewrite(ctx context.Context, j *job, t *catalog.TableState, 
 	}
 	return do(ctx, r.c.env, t.Def, plan.sources, table.ProcessOptions{
 		NextID: r.c.ids.take,
+		Pace:   r.c.pacer.rest,
+		Busy:   r.c.pacer.busy,
 		Progress: func(done, total int64) {
 			j.rows.Store(done)
 			j.total.Store(total)
