@@ -34,6 +34,11 @@ type accumulator interface {
 	rowBytes() int64
 }
 
+// settler is an accumulator that sorts before its states are read: order, if not nil, is
+// that in which they will be. Nothing can be added afterwards. Reading is safe for
+// concurrent use then, of different groups.
+type settler interface{ settle(order []uint32) }
+
 // newAccumulator makes the accumulator of a state over a column of the given form.
 func newAccumulator(kind stateKind, f form) accumulator {
 	switch kind {

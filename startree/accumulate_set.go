@@ -24,6 +24,7 @@ type setAcc struct {
 	// Pairs after the last shrinking: shrinking again pays when there are many more.
 	shrunk int
 	done   *gathered // sorted and different, in the order of values
+	ranks  []uint32  // of the strings, once done
 }
 
 // loneSet is the only stored set of a group: a piece of the arena. Size 0: none;
@@ -181,39 +182,41 @@ func (a *setAcc) absorb(other accumulator, to []uint32) {
 	o.reset()
 }
 
-// settle sorts everything; nothing can be added afterwards.
-func (a *setAcc) settle() *gathered {
-	if a.done == nil {
-		a.done = a.pairs.gather()
-		a.done.distinct()
+// settle sorts everything, for being read in the order, if one is given; nothing can be
+// added afterwards.
+func (a *setAcc) settle(order []uint32) {
+	if a.done != nil {
+		return
 	}
-	return a.done
+	a.done = a.pairs.gather(order)
+	a.done.distinct()
+	if a.strings != nil {
+		a.ranks = a.strings.ranks()
+	}
 }
 
-// count gives the number of different values of a group.
+// count gives the number of different values of a group, once settled.
 func (a *setAcc) count(g uint32) int64 {
 	if a.lone != nil && a.lone[g].size > 0 {
 		n, _ := setLen(a.arena[a.lone[g].at:])
 		return n
 	}
-	return int64(len(a.settle().of(g)))
+	return int64(len(a.done.of(g)))
 }
 
 func (a *setAcc) appendStates(order []uint32, out []array.Builder) {
 	b := out[0].(*array.BinaryBuilder)
-	sets := a.settle()
-	ranks := a.ranks()
 	var set []byte
 	for _, g := range order {
 		if a.lone != nil && a.lone[g].size > 0 {
 			b.Append(a.arena[a.lone[g].at : a.lone[g].at+a.lone[g].size])
 			continue
 		}
-		words := sets.of(g)
+		words := a.done.of(g)
 		if a.strings == nil {
 			set = appendWordSet(set[:0], a.form.kind, words)
 		} else {
-			slices.SortFunc(words, func(v, w uint64) int { return cmp.Compare(ranks[v], ranks[w]) })
+			slices.SortFunc(words, func(v, w uint64) int { return cmp.Compare(a.ranks[v], a.ranks[w]) })
 			set = binary.AppendUvarint(set[:0], uint64(len(words)))
 			for _, w := range words {
 				set = appendSetString(set, a.strings.at(uint32(w)))
@@ -221,13 +224,6 @@ func (a *setAcc) appendStates(order []uint32, out []array.Builder) {
 		}
 		b.Append(set)
 	}
-}
-
-func (a *setAcc) ranks() []uint32 {
-	if a.strings == nil {
-		return nil
-	}
-	return a.strings.ranks()
 }
 
 // appendList appends the values of a group to a list builder.
@@ -245,7 +241,7 @@ func (a *setAcc) appendList(g uint32, out *array.ListBuilder) {
 		}
 		return
 	}
-	for _, w := range a.settle().of(g) {
+	for _, w := range a.done.of(g) {
 		if a.strings == nil {
 			word(w)
 		} else {
@@ -261,7 +257,7 @@ func (a *setAcc) shrink() {
 	if a.done != nil || a.pairs.n < shrinkPairs || a.pairs.n < 3*a.shrunk {
 		return
 	}
-	s := a.pairs.gather()
+	s := a.pairs.gather(nil)
 	s.distinct()
 	s.refill(&a.pairs)
 	a.shrunk = a.pairs.n
@@ -272,16 +268,16 @@ func (a *setAcc) reset() {
 	if a.strings != nil {
 		a.strings.reset()
 	}
-	a.lone, a.arena, a.shrunk, a.done = nil, keep(a.arena), 0, nil
+	a.lone, a.arena, a.shrunk, a.done, a.ranks = nil, keep(a.arena), 0, nil, nil
 }
 
 func (a *setAcc) bytes() int64 {
-	n := a.pairs.bytes() + int64(cap(a.arena)+16*cap(a.lone)+8*cap(a.scratch)) + int64(16*a.pairs.groups)
+	n := a.pairs.bytes() + int64(cap(a.arena)+16*cap(a.lone)+8*cap(a.scratch)) + int64(20*a.pairs.groups)
 	if a.strings != nil {
 		n += a.strings.bytes()
 	}
 	if a.done != nil {
-		n += int64(8*cap(a.done.words) + 16*len(a.done.starts))
+		n += int64(8*cap(a.done.words) + 20*len(a.done.spans))
 	}
 	return n
 }

@@ -63,16 +63,16 @@ func (a *sketchAcc) tidy() {
 	if a.pairs.n < a.limit {
 		return
 	}
-	s := a.sorted()
+	s := a.sorted(nil)
 	s.refill(&a.pairs)
 	a.limit = max(sketchPairs, 2*a.pairs.n)
 }
 
-func (a *sketchAcc) sorted() *gathered {
-	s := a.pairs.gather()
+func (a *sketchAcc) sorted(order []uint32) *gathered {
+	s := a.pairs.gather(order)
 	var scratch sortScratch
-	for g := range s.starts {
-		words := s.of(uint32(g))
+	for g := range uint32(len(s.spans)) {
+		words := s.of(g)
 		words = bestCoupons(words[:scratch.distinct(words)])
 		if d := a.dense[g]; d == 0 && len(words) > sketchSparse {
 			a.registers = extend(a.registers, len(a.registers)+sketchRegisters)
@@ -80,20 +80,20 @@ func (a *sketchAcc) sorted() *gathered {
 		}
 		if a.dense[g] > 0 {
 			for _, c := range words {
-				a.add(uint32(g), c)
+				a.add(g, c)
 			}
 			words = nil
 		}
-		s.ends[g] = s.starts[g] + len(words)
+		s.keep(g, len(words))
 	}
 	return s
 }
 
-func (a *sketchAcc) settle() *gathered {
+// settle sorts everything, as that of setAcc.
+func (a *sketchAcc) settle(order []uint32) {
 	if a.done == nil {
-		a.done = a.sorted()
+		a.done = a.sorted(order)
 	}
-	return a.done
 }
 
 func (a *sketchAcc) addStates(groups []uint32, cols []arrow.Array) error {
@@ -129,14 +129,13 @@ func (a *sketchAcc) absorb(other accumulator, to []uint32) {
 
 func (a *sketchAcc) appendStates(order []uint32, out []array.Builder) {
 	b := out[0].(*array.BinaryBuilder)
-	sets := a.settle()
 	var sketch []byte
 	for _, g := range order {
 		if d := a.dense[g]; d > 0 {
 			sketch = append(sketch[:0], sketchTagDense)
 			sketch = append(sketch, a.registers[int(d-1)<<sketchBits:int(d)<<sketchBits]...)
 		} else {
-			sketch = appendSparse(sketch[:0], sets.of(g))
+			sketch = appendSparse(sketch[:0], a.done.of(g))
 		}
 		b.Append(sketch)
 	}
@@ -145,14 +144,13 @@ func (a *sketchAcc) appendStates(order []uint32, out []array.Builder) {
 // estimate gives the approximate number of different values of a group.
 func (a *sketchAcc) estimate(g uint32) int64 {
 	var counts [sketchRanks + 1]int
-	sets := a.settle()
 	if d := a.dense[g]; d > 0 {
 		for _, rank := range a.registers[int(d-1)<<sketchBits : int(d)<<sketchBits] {
 			counts[rank]++
 		}
 		return estimate(&counts)
 	}
-	coupons := sets.of(g)
+	coupons := a.done.of(g)
 	counts[0] = sketchRegisters - len(coupons)
 	for _, c := range coupons {
 		counts[byte(c)]++
@@ -168,9 +166,9 @@ func (a *sketchAcc) reset() {
 }
 
 func (a *sketchAcc) bytes() int64 {
-	n := a.pairs.bytes() + int64(4*cap(a.dense)+cap(a.registers)+8*cap(a.scratch)) + int64(16*a.pairs.groups)
+	n := a.pairs.bytes() + int64(4*cap(a.dense)+cap(a.registers)+8*cap(a.scratch)) + int64(20*a.pairs.groups)
 	if a.done != nil {
-		n += int64(8*cap(a.done.words) + 16*len(a.done.starts))
+		n += int64(8*cap(a.done.words) + 20*len(a.done.spans))
 	}
 	return n
 }

@@ -13,7 +13,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal256"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
+
+	"github.com/memconn/memconn/table"
 )
 
 func bigInt(v int64) *big.Int { return big.NewInt(v) }
@@ -119,4 +123,44 @@ func sameText(a, b string) bool {
 		return v == w && strings.Contains(a+b, "-0")
 	}
 	return math.Abs(v-w) <= 1e-9*max(1, math.Abs(v), math.Abs(w))
+}
+
+func decimal(t tb, text string) decimal256.Num {
+	n, ok := new(big.Int).SetString(text, 10)
+	require.True(t, ok)
+	return decimal256.FromBigInt(n)
+}
+
+// fixFloats writes floats as integers.
+func fixFloats(rows [][]string) [][]string {
+	for _, r := range rows {
+		for i, v := range r {
+			if f, err := strconv.ParseFloat(v, 64); err == nil && strings.Contains(v, "e") {
+				r[i] = strconv.FormatFloat(f, 'f', 0, 64)
+			}
+		}
+	}
+	return rows
+}
+
+// wideParts makes a part whose column k has 1+k%7 values.
+func wideParts(t tb, w *world, d *table.Definition, rows int64) *table.Part {
+	id, _ := w.nextID()
+	b, err := table.NewBuilder(w.Env, d, id)
+	require.NoError(t, err)
+	r := array.NewRecordBuilder(memory.DefaultAllocator, d.ArrowSchema())
+	defer r.Release()
+	for row := range rows {
+		for k := range d.Columns {
+			v := int64(wordHash(uint64(row)<<8|uint64(k)) % uint64(1+k%7))
+			r.Field(k).(*array.Int64Builder).Append(v)
+		}
+	}
+	batch := r.NewRecordBatch()
+	defer batch.Release()
+	require.NoError(t, b.Append(context.Background(), batch))
+	p, err := b.Finish(context.Background())
+	require.NoError(t, err)
+	p.SetSequence(1, 1)
+	return p
 }

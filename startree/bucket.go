@@ -125,7 +125,10 @@ func (b bucketer) start(raw int64) (us int64, ok bool) {
 		}
 		return negInfinity, true
 	}
-	us = floorDiv(raw, b.div)
+	if raw == math.MinInt64 {
+		return negInfinity, false
+	}
+	us = raw / b.div // towards zero, as DuckDB casts nanoseconds
 	if limit := math.MaxInt64 / b.mul; us > limit || us < -limit {
 		if raw > 0 {
 			return posInfinity, false

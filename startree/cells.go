@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -128,32 +129,57 @@ func (w *cellWriter) targetBytes() int64 {
 }
 
 // sinkRows is the number of cells that are handed to the builder at once.
-const sinkRows = 1024
+const sinkRows = 4096
 
-// add appends the groups in order.
+// add appends the groups in order. Batches are made by several goroutines and handed
+// to the builder by this one.
 func (s *sink) add(ctx context.Context, g *groups, order []uint32) error {
+	for _, a := range g.accs {
+		if a, ok := a.(settler); ok {
+			a.settle(order)
+		}
+	}
 	per := g.bytes() / int64(max(1, g.n))
 	step := int(max(1, min(sinkRows, feedStateBytes/max(1, per))))
-	for lo := 0; lo < len(order); lo += step {
+	crew := max(1, s.w.env.Workers)
+	batches := make([]arrow.RecordBatch, crew)
+	for lo := 0; lo < len(order); lo += crew * step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.open(per); err != nil {
-			return err
-		}
-		batch := s.batch(g, order[lo:min(lo+step, len(order))])
-		err := s.builder.Append(ctx, batch)
-		batch.Release()
-		if err != nil {
-			return err
-		}
-		if s.builder.Bytes() >= s.w.targetBytes() {
-			if err := s.cut(ctx); err != nil {
-				return err
+		var work sync.WaitGroup
+		for k := range batches {
+			from, to := min(lo+k*step, len(order)), min(lo+(k+1)*step, len(order))
+			if batches[k] = nil; from < to {
+				work.Go(func() { batches[k] = s.batch(g, order[from:to]) })
 			}
+		}
+		work.Wait()
+		if err := s.append(ctx, batches, per); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// append hands batches, which it releases, to the builder.
+func (s *sink) append(ctx context.Context, batches []arrow.RecordBatch, bytesPerCell int64) (err error) {
+	for _, batch := range batches {
+		if batch == nil {
+			continue
+		}
+		if err == nil {
+			err = s.open(bytesPerCell)
+		}
+		if err == nil {
+			err = s.builder.Append(ctx, batch)
+		}
+		if err == nil && s.builder.Bytes() >= s.w.targetBytes() {
+			err = s.cut(ctx)
+		}
+		batch.Release()
+	}
+	return err
 }
 
 // pageBytesMax bounds the expected size of a page: one of wide states holds fewer rows.

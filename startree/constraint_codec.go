@@ -1,9 +1,11 @@
 package startree
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
@@ -50,6 +52,7 @@ func encodeConstraint(base *table.Definition, c predicate.Constraint) (constrain
 		}
 		out.Domains = append(out.Domains, d)
 	}
+	slices.SortFunc(out.Domains, func(a, b domainJSON) int { return cmp.Compare(a.Column, b.Column) })
 	return out, nil
 }
 

@@ -3,8 +3,10 @@ package startree
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -245,4 +247,107 @@ func (c *cube) compact(t tb) {
 		out[i] = merged
 	}
 	c.manifest.Segments = out
+}
+
+// TestPartialAddsUp: the partial form of finer groups adds up to the finished coarser ones
+// in SQL, over rows that come from cells and from the base.
+func TestPartialAddsUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	c := smallCube(t, randomRows(r, 500)...)
+	c.build(t, predicate.Constraint{}, 0)
+	c.append(t, randomRows(r, 200))
+	aggs := []Aggregate{{Func: CountStar}, {Count, colX}, {Sum, colX}, {Avg, colX}, {Min, colX}, {CountDistinct, colX}}
+	fine := Query{GroupBy: []Dimension{{Column: colA}, {Column: colB}}, Aggregates: aggs, Partial: true}
+	coverage, reason := c.cover(&fine)
+	require.Empty(t, reason)
+	rows, _ := answer(t, RunRequest{Env: c.w.Env, Base: c.base, Query: &fine, Coverage: coverage})
+	values := ""
+	for i, row := range rows {
+		for k, v := range row {
+			switch {
+			case v == "NULL":
+			case k == 1:
+				row[k] = "'" + v + "'"
+			case k == len(row)-1:
+				row[k] = v + "::BIGINT[]"
+			default:
+				row[k] = v + "::HUGEINT"
+			}
+		}
+		values += []string{", (", "("}[b2i(i == 0)] + strings.Join(row, ", ") + ")"
+	}
+	o := newOracle(t)
+	defer o.close()
+	got := o.query(`SELECT CAST(a AS VARCHAR), CAST(sum(n) AS VARCHAR), CAST(sum(nx) AS VARCHAR), CAST(sum(sx) AS VARCHAR), CAST(sum(ax) / sum(cx) AS VARCHAR),
+		CAST(min(mx) AS VARCHAR), CAST(len(list_distinct(flatten(list(d)))) AS VARCHAR) FROM (VALUES ` + values + `) t(a, b, n, nx, sx, ax, cx, mx, d) GROUP BY a`)
+	coarse := Query{GroupBy: fine.GroupBy[:1], Aggregates: aggs}
+	want, _ := answer(t, RunRequest{Env: c.w.Env, Base: c.base, BaseParts: c.parts, Query: &coarse})
+	requireSame(t, want, got, 1, "partial")
+	_, err := Run(t.Context(), RunRequest{Env: c.w.Env, Base: c.base, BaseParts: c.parts, Query: &Query{Aggregates: []Aggregate{{ApproxDistinct, colX}}, Partial: true}})
+	require.ErrorIs(t, err, ErrNotPartial)
+}
+
+// TestMatchReasons says for people why a cube does not answer.
+func TestMatchReasons(t *testing.T) {
+	base := testTable()
+	m := Manifest{Definition: Definition{
+		Dimensions: []Dimension{{Column: colA}, {Column: colTS, Bucket: BucketDay}, {Column: colC, Bucket: BucketWeek}},
+		Aggregates: []Aggregate{{Sum, colX}}, Filter: where("u", predicate.OfValues(predicate.KindUint, false, predicate.Uint(1))),
+	}}
+	f := m.Definition.Filter
+	for _, k := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{Aggregates: []Aggregate{{Sum, colX}}, Filter: f}, ""},
+		{Query{Aggregates: []Aggregate{{Max, colA}, {CountDistinct, colA}, {Count, colA}}, Filter: f}, ""},
+		{Query{GroupBy: []Dimension{{Column: colTS, Bucket: BucketMonth}}, Filter: f}, ""},
+		{Query{GroupBy: []Dimension{{Column: colTS, Bucket: BucketHour}}, Filter: f}, "date_trunc('hour', ts) is no dimension"},
+		{Query{GroupBy: []Dimension{{Column: colC, Bucket: BucketMonth}}, Filter: f}, "date_trunc('month', c__d) is no dimension"},
+		{Query{GroupBy: []Dimension{{Column: colB}}, Filter: f}, "b is no dimension"},
+		{Query{Aggregates: []Aggregate{{Avg, colX}}, Filter: f}, "it holds no count of x"},
+		{Query{Aggregates: []Aggregate{{Sum, colA}}, Filter: f}, "it holds no sum of a"},
+		{Query{Aggregates: []Aggregate{{Sum, colX}}}, "holds only rows that pass its filter on u"},
+		{Query{Aggregates: []Aggregate{{Sum, colX}}, Filter: where("u", predicate.OfValues(predicate.KindUint, true, predicate.Uint(1)))}, "is not that of the query"},
+		{Query{Aggregates: []Aggregate{{Sum, colX}}, Filter: f.And(where("x", ints(false, 1)))}, "the query filters x"},
+		{Query{Aggregates: []Aggregate{{Sum, colB}}, Filter: f}, "not added up"},
+	} {
+		got := m.Match(base, &k.q)
+		if k.want == "" {
+			require.Empty(t, got)
+		} else {
+			require.Contains(t, got, k.want)
+		}
+	}
+}
+
+// TestManifestsAreStrict: newer versions, unknown fields and lost columns are refused, and
+// renaming a base column changes nothing.
+func TestManifestsAreStrict(t *testing.T) {
+	base := testTable()
+	m := Manifest{Definition: Definition{
+		Dimensions: []Dimension{{Column: colA}, {Column: colF}, {Column: colB}}, Aggregates: []Aggregate{{Func: CountStar}},
+		Filter: where("y", predicate.OfRanges(predicate.KindDecimal, true, predicate.Range{Low: predicate.Beyond(predicate.Decimal(decimal(t, "-12345678901234567890123")))})),
+	}, Segments: []Segment{{
+		Region: where("a", predicate.OfRanges(predicate.KindInt, false, closed(3, math.MaxInt64-1))).And(where("f", predicate.OfValues(predicate.KindFloat, true, predicate.Float(math.NaN()), predicate.Float(math.Inf(-1)), predicate.Float(0.1)))).
+			And(where("b", predicate.OfRanges(predicate.KindBytes, false, predicate.Range{High: predicate.Beyond(predicate.Bytes("\xff\x00"))}))),
+		From: 1, To: 9, DataEpoch: 1, Parts: []uint64{4, 5}, BaseRows: 10, Cells: 3, Cuboids: []Cuboid{{Rows: 3, Bytes: 10}},
+	}}}
+	data, err := m.Encode(base)
+	require.NoError(t, err)
+	base.Columns[0].Name = "renamed"
+	back, err := DecodeManifest(data, base)
+	require.NoError(t, err)
+	d, ok := back.Segments[0].Region.Domain("renamed")
+	require.True(t, ok)
+	want, _ := m.Segments[0].Region.Domain("a")
+	require.True(t, d.Equal(want))
+	require.Equal(t, "renamed", back.Definition.Dimensions[0].Name)
+	again, err := back.Encode(base)
+	require.NoError(t, err)
+	require.Equal(t, string(data), string(again))
+	for _, damage := range [][2]string{{`"version":1`, `"version":2`}, {`"version":1`, `"version":1,"later":true`}, {`"func":"count_star"`, `"func":"mode"`}, {`"column":1`, `"column":77`}} {
+		_, err := DecodeManifest([]byte(strings.Replace(string(data), damage[0], damage[1], 1)), base)
+		require.Error(t, err, damage[1])
+	}
 }

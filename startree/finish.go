@@ -93,10 +93,8 @@ func (p *queryPlan) check(g *groups) error {
 		needs := a.needs()
 		acc := g.accs[p.spec(needs[0])]
 		switch acc := acc.(type) {
-		case *setAcc:
-			acc.settle()
-		case *sketchAcc:
-			acc.settle()
+		case settler:
+			acc.settle(nil)
 		case exactSum:
 			if a.Func == Avg && !p.query.Partial {
 				continue

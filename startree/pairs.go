@@ -60,31 +60,64 @@ func (p *pairs) bytes() int64 {
 	return n * pairBytes
 }
 
-// gathered is pairs in the order of their groups: group g has words[starts[g]:ends[g]].
+// gathered is pairs in the order of their groups, or in another that the caller reads
+// them in: then place gives the place of each group.
 type gathered struct {
-	starts, ends []int
-	words        []uint64
+	spans []span
+	place []uint32
+	words []uint64
 }
 
-func (s *gathered) of(g uint32) []uint64 { return s.words[s.starts[g]:s.ends[g]] }
+// span is a piece of gathered words.
+type span struct{ at, n int }
 
-// gather orders the pairs by group and empties the list.
-func (p *pairs) gather() *gathered {
-	s := &gathered{starts: make([]int, p.groups), ends: make([]int, p.groups), words: make([]uint64, p.n)}
+func (s *gathered) of(g uint32) []uint64 {
+	if s.place != nil {
+		g = s.place[g]
+	}
+	k := s.spans[g]
+	return s.words[k.at : k.at+k.n]
+}
+
+// keep shortens the words of a group to the first n.
+func (s *gathered) keep(g uint32, n int) {
+	if s.place != nil {
+		g = s.place[g]
+	}
+	s.spans[g].n = n
+}
+
+// gather orders the pairs by group and empties the list. With an order, the groups are
+// kept in it, so that reading them so touches memory in sequence.
+func (p *pairs) gather(order []uint32) *gathered {
+	s := &gathered{spans: make([]span, p.groups), words: make([]uint64, p.n)}
+	if order != nil {
+		s.place = make([]uint32, p.groups)
+		for i, g := range order {
+			s.place[g] = uint32(i)
+		}
+		for _, c := range p.chunks {
+			for i, g := range c.groups {
+				c.groups[i] = s.place[g]
+			}
+		}
+	}
 	for _, c := range p.chunks {
 		for _, g := range c.groups {
-			s.ends[g]++
+			s.spans[g].n++
 		}
 	}
 	at := 0
-	for g, n := range s.ends {
-		s.starts[g], s.ends[g] = at, at
+	for g := range s.spans {
+		n := s.spans[g].n
+		s.spans[g] = span{at: at}
 		at += n
 	}
 	for _, c := range p.chunks {
 		for i, g := range c.groups {
-			s.words[s.ends[g]] = c.words[i]
-			s.ends[g]++
+			k := &s.spans[g]
+			s.words[k.at+k.n] = c.words[i]
+			k.n++
 		}
 	}
 	p.reset()
@@ -94,15 +127,17 @@ func (p *pairs) gather() *gathered {
 // distinct sorts the words of each group and drops repeated ones.
 func (s *gathered) distinct() {
 	var scratch sortScratch
-	for g := range s.starts {
-		words := s.words[s.starts[g]:s.ends[g]]
-		s.ends[g] = s.starts[g] + scratch.distinct(words)
+	for g := range s.spans {
+		k := &s.spans[g]
+		if k.n > 1 {
+			k.n = scratch.distinct(s.words[k.at : k.at+k.n])
+		}
 	}
 }
 
 // refill puts the words back as pairs.
 func (s *gathered) refill(p *pairs) {
-	for g := range s.starts {
+	for g := range s.spans {
 		for _, w := range s.of(uint32(g)) {
 			p.add(uint32(g), w)
 		}

@@ -135,3 +135,5 @@ func TestScalarOverNothing(t *testing.T) {
 	got, _ = answer(t, RunRequest{Env: w.Env, Base: base, Query: &q})
 	require.Empty(t, got)
 }
+
+var dimensionColumns = []table.ColumnID{colA, colB, colC, colTS, colF, colG}

@@ -24,7 +24,9 @@ import (
 	"github.com/memconn/memconn/table"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener")) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
+}
 
 // tb is what rapid.T and testing.TB have in common here.
 type tb interface {
