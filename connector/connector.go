@@ -27,6 +27,7 @@ type Connector struct {
 	publisher *publisher
 	writes    *writeRegistry
 	jobs      *jobRunner
+	written   writtenBytes
 
 	life struct {
 		sync.Mutex

@@ -97,8 +97,9 @@ func (ch *change) dropTable(t *catalog.TableState) {
 	ch.removePartRecords(t)
 }
 
-// dropAllParts adds the removal of every part of a table that stays.
-func (ch *change) dropAllParts(t *catalog.TableState) {
+// dropAllParts adds the removal of every part of a table that stays. cur is the
+// version that the change is planned for.
+func (ch *change) dropAllParts(cur *catalog.Version, t *catalog.TableState) {
 	var ids []uint64
 	for _, p := range t.Parts {
 		ids = append(ids, p.ID())
@@ -114,6 +115,15 @@ func (ch *change) dropAllParts(t *catalog.TableState) {
 	}
 	ch.edit.DropParts[t.Def.ID] = ids
 	ch.removePartRecords(t)
+	ch.removesRows(cur, t.Def)
+}
+
+// removesRows notes in the table's definition that the change removes rows. cur is
+// the version that the change is planned for.
+func (ch *change) removesRows(cur *catalog.Version, def *table.Definition) {
+	def = def.Clone()
+	def.DataEpoch = cur.Number + 1
+	ch.putTable(def)
 }
 
 func (ch *change) removePartRecords(t *catalog.TableState) {
@@ -231,7 +241,7 @@ func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
 			return nil, err
 		}
 		ch := &change{edit: &catalog.Edit{}}
-		ch.dropAllParts(t)
+		ch.dropAllParts(cur, t)
 		return ch, nil
 	})
 	return err
@@ -239,27 +249,7 @@ func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
 
 // RenameTable renames a table, into another schema too.
 func (c *Connector) RenameTable(ctx context.Context, from, to TableName) error {
-	to = to.normal()
-	if why := checkName(to.Table); why != "" {
-		return Errorf(CodeInvalidArgument, "rename table %s to %q: %s", from, to.Table, why)
-	}
-	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
-		t, err := findTable(cur, from)
-		if err != nil {
-			return nil, err
-		}
-		schema, ok := cur.SchemaName(to.Schema)
-		if !ok {
-			return nil, schemaNotFound(cur, to.Schema)
-		}
-		if other, taken := cur.Table(to.Schema, to.Table); taken && other.Def.ID != t.Def.ID {
-			return nil, tableExists(nameOf(other.Def))
-		}
-		def := t.Def.Clone()
-		def.Schema, def.Name = schema, to.Table
-		ch := &change{edit: &catalog.Edit{}}
-		ch.putTable(def)
-		return ch, nil
+	return c.alter(ctx, from, func(cur *catalog.Version, _ *catalog.TableState, def *table.Definition) error {
+		return renameDefinition(cur, def, to)
 	})
-	return err
 }

@@ -20,6 +20,8 @@ const (
 	CodeSchemaNotFound       Code = "SCHEMA_NOT_FOUND"
 	CodeTableNotFound        Code = "TABLE_NOT_FOUND"
 	CodeColumnNotFound       Code = "COLUMN_NOT_FOUND"
+	CodeIndexNotFound        Code = "INDEX_NOT_FOUND"
+	CodeIndexAlreadyExists   Code = "INDEX_ALREADY_EXISTS"
 	CodeSchemaAlreadyExists  Code = "SCHEMA_ALREADY_EXISTS"
 	CodeTableAlreadyExists   Code = "TABLE_ALREADY_EXISTS"
 	CodeSchemaNotEmpty       Code = "SCHEMA_NOT_EMPTY"

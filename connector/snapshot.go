@@ -104,10 +104,11 @@ func (t *Table) sum(of func(*table.Part) int64) int64 {
 	return n
 }
 
-// Processed says whether every part is sorted, indexed and spilled.
+// Processed says whether every part is sorted, indexed and spilled as the table's
+// properties say.
 func (t *Table) Processed() bool {
 	for _, p := range t.state.Parts {
-		if !p.Processed() {
+		if unfit(t.state.Def, p) {
 			return false
 		}
 	}

@@ -266,7 +266,12 @@ func (w *Write) NewSink(ctx context.Context, task string) (*PageSink, error) {
 		return nil, err
 	}
 	w.touchLocked()
+	keys, err := table.NewPartitionKeys(w.def)
+	if err != nil {
+		return nil, wrap(err, "begin task %q of %s", task, w)
+	}
 	s := &PageSink{w: w, task: task}
+	s.mu.lanes.keys = keys
 	w.mu.sinks[s] = struct{}{}
 	return s, nil
 }

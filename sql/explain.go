@@ -143,6 +143,9 @@ func (x *execution) explainScan(lines []string, p *plan, i int, s *source, value
 		"    columns: "+strings.Join(columns, ", "),
 		fmt.Sprintf("    estimated rows: %d of %d", probe.EstimatedRows(), s.rows),
 	)
+	for _, by := range s.narrowedBy {
+		lines = append(lines, "    narrowed: "+by)
+	}
 	if ran {
 		var stats Stats
 		s.addTo(&stats)

@@ -45,6 +45,11 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 		return nil, err
 	}
 	sources := p.boundSources(snapshot, in, literals)
+	if in.indexes {
+		if err := x.narrow(p.query.Links, sources); err != nil {
+			return nil, err
+		}
+	}
 	return x.runEngine(p, sources, params)
 }
 
@@ -65,7 +70,7 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 	for i, r := range refs {
 		out[i] = r.Literal
 		if r.Param != "" {
-			out[i] = params[r.Param]
+			out[i] = constraint.Cast(params[r.Param], r.Cast)
 		}
 	}
 	return out
@@ -146,6 +151,9 @@ func paramLiterals(identifiers []arrow.Field, params []any) (map[string]constrai
 	return out, nil
 }
 
+// exactInFloat bounds the integers that a FLOAT tells apart.
+const exactInFloat = 1 << 24
+
 // paramLiteral converts a parameter's value; Unknown constrains nothing.
 func paramLiteral(value any) constraint.Literal {
 	integer := func(v int64) constraint.Literal {
@@ -177,7 +185,10 @@ func paramLiteral(value any) constraint.Literal {
 	case uint32:
 		return integer(int64(v))
 	case float32:
-		return constraint.Literal{Type: constraint.Double, F: float64(v)}
+		// Integers are compared with it as FLOAT, which joins the great ones.
+		if v > -exactInFloat && v < exactInFloat {
+			return constraint.Literal{Type: constraint.Double, F: float64(v)}
+		}
 	case float64:
 		return constraint.Literal{Type: constraint.Double, F: v}
 	case string:

@@ -35,6 +35,6 @@
 // # Not done here
 //
 // The package knows no versions (table/catalog), no names of schemas beyond the
-// definition's text, no casts of incoming batches (connector), no partition
-// values: who calls Builder and Process decides which rows belong together.
+// definition's text, no casts of incoming batches (connector). Who calls Builder gives
+// a part of a partitioned table rows of one partition (PartitionKeys tells which).
 package table

@@ -31,6 +31,8 @@ type ProcessOptions struct {
 // column fit the memory budget, else it is sorted in runs of page groups that fit
 // (Sortable tells beforehand).
 //
+// Parts of different partitions are processed apart (see Part.Partition).
+//
 // The sources are only read; the caller owns the result. Without rows there is
 // no part. On error or cancellation nothing is left behind.
 func Process(ctx context.Context, env Env, d *Definition, sources []*Part, o ProcessOptions) ([]*Part, error) {
@@ -76,11 +78,19 @@ func (p *processor) run(ctx context.Context, parts []*Part) ([]*Part, error) {
 	if err := p.prepare(parts); err != nil {
 		return nil, err
 	}
-	var groups []source
-	for _, part := range parts {
-		groups = part.sources(groups)
+	var out []*Part
+	for _, partition := range byPartition(p.def, parts) {
+		var groups []source
+		for _, part := range partition {
+			groups = part.sources(groups)
+		}
+		made, err := p.processRuns(ctx, groups, p.memoryLimit())
+		out = append(out, made...)
+		if err != nil {
+			return out, err
+		}
 	}
-	return p.processRuns(ctx, groups, p.memoryLimit())
+	return out, nil
 }
 
 // prepare checks the request and settles which columns the result has.
@@ -153,12 +163,15 @@ func (p *processor) processRun(ctx context.Context, groups []source) (made []*Pa
 			return nil, fmt.Errorf("column %q: %w", p.def.Columns[i].Name, err)
 		}
 	}
+	var seq sequenceRange
+	seq.add(groups)
 	for k := range outs {
 		if err := ctx.Err(); err != nil {
 			return made, err
 		}
 		a := outs[k].a
 		outs[k].a = nil
+		a.part.SetSequence(seq.lo, seq.hi)
 		part, err := a.finish(ctx, int64(outs[k].hi-outs[k].lo), true, slices.Clone(p.def.Properties.SortedBy))
 		if err != nil {
 			return made, err
@@ -229,7 +242,7 @@ func (p *processor) argsort(ctx context.Context, groups []source) ([]uint32, err
 	defer held.release()
 	keys := make([]sortidx.Pages, len(p.keyCols))
 	for k, i := range p.keyCols {
-		pages, err := p.columnPages(ctx, &held, i, groups)
+		pages, err := p.columnPages(ctx, &held, i, groups, p.cost(groups).shift())
 		if err != nil {
 			return nil, fmt.Errorf("sort column %q: %w", p.def.Columns[i].Name, err)
 		}

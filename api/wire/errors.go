@@ -44,6 +44,8 @@ var table = byCode([]Mapping{
 	{connector.CodeColumnNotFound, http.StatusBadRequest, codes.InvalidArgument},
 	{connector.CodeSchemaAlreadyExists, http.StatusConflict, codes.AlreadyExists},
 	{connector.CodeTableAlreadyExists, http.StatusConflict, codes.AlreadyExists},
+	{connector.CodeIndexNotFound, http.StatusNotFound, codes.NotFound},
+	{connector.CodeIndexAlreadyExists, http.StatusConflict, codes.AlreadyExists},
 	{connector.CodeSchemaNotEmpty, http.StatusConflict, codes.FailedPrecondition},
 	{connector.CodeInvalidTableProperty, http.StatusBadRequest, codes.InvalidArgument},
 	{connector.CodeInvalidArgument, http.StatusBadRequest, codes.InvalidArgument},
