@@ -239,14 +239,13 @@ func TestExplain(t *testing.T) {
 	w.exec(`INSERT INTO t SELECT i, 's' || i FROM range(1000) r(i)`)
 	w.exec(`CALL system.process(t)`)
 	require.Equal(t, []string{"Fast path: aggregate", "  Scan default.t", "    constraint: a in {5} (exact)", "    columns: a", "    estimated rows: 64 of 1000"}, w.rows(`EXPLAIN SELECT count(*) FROM t WHERE a = 5`))
-	require.Equal(t, []string{"Engine: DuckDB", "  Scan default.t as x", "    constraint: a in {[11,∞)} (superset)", "    columns: a, s", "    estimated rows: 1000 of 1000"},
-		w.rows(`EXPLAIN SELECT s, count(*) FROM t AS x WHERE a > 10 AND length(s) > ? GROUP BY s`, 1))
+	require.Equal(t, []string{"Engine: DuckDB", "  Scan default.t as x", "    constraint: a in {[11,∞)} (superset)", "    columns: a, s", "    estimated rows: 1000 of 1000", "DuckDB's plan"},
+		w.rows(`EXPLAIN SELECT s, count(*) FROM t AS x WHERE a > 10 AND length(s) > ? GROUP BY s`, 1)[:6])
 	lines := strings.Join(w.rows(`EXPLAIN ANALYZE SELECT min(s) || max(s) FROM t WHERE a BETWEEN 100 AND 101`), "\n")
 	for _, want := range []string{"Engine: DuckDB", "columns: a, s", "page groups: 1 of 16 read", "rows: 2 of 1000 read", "indexes: sparse", "result rows: 1", "elapsed: "} {
 		require.Contains(t, lines, want)
 	}
 	require.Equal(t, "Insert into t", w.rows(`EXPLAIN INSERT INTO t SELECT * FROM t`)[0])
-	w.fails(connector.CodeNotSupported, `EXPLAIN ANALYZE INSERT INTO t SELECT * FROM t`)
 	require.Contains(t, w.fails(connector.CodeSyntaxError, `EXPLAIN SELECT 1 FORM x y`), "line 1:23")
 }
 

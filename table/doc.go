@@ -11,7 +11,8 @@
 //
 // The main types are Definition (what a table is), Env (where its bytes live),
 // Part, Builder (record batches in, part out), Scan (parts in, record batches
-// out) and AggregateState (what RunAggregate returns).
+// out, in any order or in one that the parts have), AggregateState (what RunAggregate
+// returns) and Group (what RunGroups returns).
 //
 // # Invariants
 //
