@@ -18,6 +18,9 @@ type CubeRequest struct {
 	// snapshot and query.
 	Cube      *CubeChoice
 	NoIndexes bool
+	// AnyCube makes ChooseCube take a cube that can answer even if the table's own rows
+	// are fewer.
+	AnyCube bool
 }
 
 // CubeChoice is how a cube answers one query. It belongs to its snapshot and query.
@@ -76,7 +79,7 @@ func (s *Snapshot) ChooseCube(ctx context.Context, r CubeRequest) (*CubeChoice, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if best.coverage.EstimatedRows() > rows {
+	if best.coverage.EstimatedRows() > rows && !r.AnyCube {
 		verdicts[winner].Reason = "the table's own rows are fewer"
 		return nil, verdicts, ctx.Err()
 	}
@@ -100,6 +103,9 @@ func (s *Snapshot) tryCube(t *catalog.TableState, cube *Cube, q *startree.Query)
 	})
 	if reason != "" {
 		return nil, reason
+	}
+	if coverage.EstimatedCells() == 0 && coverage.EstimatedBaseRows() > 0 {
+		return nil, "it has no cells for the query's rows yet"
 	}
 	return &CubeChoice{cube: cube, coverage: coverage}, ""
 }

@@ -27,7 +27,7 @@ func (x *execution) explainCubes(p *plan, in settings, snapshot *connector.Snaps
 		e.lines = []string{"  cubes: not used: the session property enable_cubes is false"}
 		return e, nil
 	}
-	all, err := x.pickCubes(p, snapshot, params)
+	all, err := x.pickCubes(p, in, snapshot, params)
 	if err != nil {
 		return e, err
 	}

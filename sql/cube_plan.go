@@ -163,14 +163,14 @@ type cubeVerdicts struct {
 }
 
 // pickCubes chooses the cubes for one execution.
-func (x *execution) pickCubes(p *plan, snapshot *connector.Snapshot, params map[string]constraint.Literal) ([]cubeVerdicts, error) {
+func (x *execution) pickCubes(p *plan, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal) ([]cubeVerdicts, error) {
 	out := make([]cubeVerdicts, len(p.cubes.nodes))
 	for i, n := range p.cubes.nodes {
 		out[i] = cubeVerdicts{node: n, reason: n.reason}
 		if n.reason != "" {
 			continue
 		}
-		if err := x.pickCube(&out[i], snapshot, params); err != nil {
+		if err := x.pickCube(&out[i], in, snapshot, params); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ func (x *execution) pickCubes(p *plan, snapshot *connector.Snapshot, params map[
 }
 
 // pickCube chooses the cube of one SELECT, in finished form if possible.
-func (x *execution) pickCube(v *cubeVerdicts, snapshot *connector.Snapshot, params map[string]constraint.Literal) error {
+func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal) error {
 	n := v.node
 	filter, residual, reason := n.bind(params)
 	if reason != "" {
@@ -206,7 +206,7 @@ func (x *execution) pickCube(v *cubeVerdicts, snapshot *connector.Snapshot, para
 			v.reason = err.Error()
 			continue
 		}
-		cube, verdicts, err := snapshot.ChooseCube(x.ctx, connector.CubeRequest{Table: n.table.name, Query: query})
+		cube, verdicts, err := snapshot.ChooseCube(x.ctx, connector.CubeRequest{Table: n.table.name, Query: query, AnyCube: in.anyCube})
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	all, err := x.pickCubes(p, snapshot, literals)
+	all, err := x.pickCubes(p, in, snapshot, literals)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // newCubeWorld has a table of 6,000 rows with a cube over all of it, processed.
 func newCubeWorld(t *testing.T) *world {
 	w := newWorld(t, Options{})
-	w.exec(`CREATE TABLE t (a INTEGER, b VARCHAR, ts TIMESTAMP, f BOOLEAN, x BIGINT, m DECIMAL(10,2), d DOUBLE, y INTEGER)`)
+	w.exec(`CREATE TABLE t (a INTEGER, b VARCHAR, ts TIMESTAMP, f BOOLEAN, x BIGINT, m DECIMAL(10,2), d DOUBLE, y INTEGER) WITH (sorted_by = ARRAY['a'])`)
 	w.exec(`INSERT INTO t SELECT i % 7, CASE WHEN i % 5 = 0 THEN NULL ELSE 'b' || (i % 4) END, TIMESTAMP '2024-01-01' + INTERVAL (i % 300 * 26) HOUR, i % 3 = 0,
 		i * 3 - 500, (i % 100) / 4.0, CASE WHEN i % 11 = 0 THEN NULL ELSE i / 8.0 END, i % 50 FROM range(6000) r(i)`)
 	w.exec(`CALL system.process(t)`)

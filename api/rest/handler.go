@@ -84,6 +84,13 @@ var routes = []route{
 	{"GET", "/v1/jobs", false, (*Handler).listJobs},
 	{"GET", "/v1/jobs/{id}", false, (*Handler).getJob},
 	{"DELETE", "/v1/jobs/{id}", false, (*Handler).cancelJob},
+	{"GET", "/v1/cubes", false, (*Handler).listCubes},
+	{"POST", "/v1/cubes", false, (*Handler).createCube},
+	{"GET", "/v1/cubes/{cube}", false, (*Handler).getCube},
+	{"DELETE", "/v1/cubes/{cube}", false, (*Handler).dropCube},
+	{"POST", "/v1/cubes/{cube}/insert", false, (*Handler).insertCube},
+	{"POST", "/v1/cubes/{cube}/reload", false, (*Handler).reloadCube},
+	{"GET", tablePath + "/cubes", false, (*Handler).listTableCubes},
 	{"GET", "/v1/memory", false, (*Handler).memory},
 }
 
