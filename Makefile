@@ -6,7 +6,11 @@ COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 LINT      := $(GO) tool -modfile=tools/go.mod golangci-lint
 
-.PHONY: build demo test test-long test-clients check lint bench clean
+TPC_PYTHON := build/tpc/venv/bin/python
+TPC_SMALL  := build/tpc/small/ready
+TPC_LARGE  := build/tpc/large/ready
+
+.PHONY: build demo test test-long test-clients test-tpc tpc-data check lint bench clean
 
 build: ## the server and client, bin/memconn
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/memconn ./cmd/memconn
@@ -14,11 +18,11 @@ build: ## the server and client, bin/memconn
 demo: build ## the tour on real flights data; exits 0 only if every step checked out
 	bin/memconn demo
 
-test: ## every test, with the race detector
+test: tpc-data ## every test, with the race detector
 	$(GO) vet ./...
 	$(GO) test -race -timeout 20m ./...
 
-test-long: ## the same with more rounds of the random and crash tests
+test-long: tpc-data ## the same with more rounds of the random and crash tests
 	TEST_LONG=1 $(GO) test -race -timeout 120m ./...
 
 test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real server
@@ -28,6 +32,24 @@ test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real serve
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet --requirement integration/python/requirements.txt
 	touch .venv/ready
+
+tpc-data: $(TPC_SMALL) ## TPC-H and TPC-DS at scale 0.01, with their queries; the generators come from PyPI
+
+test-tpc: $(TPC_LARGE) ## TPC-H at scale 1 and TPC-DS at 0.1 beside DuckDB, with times
+	TEST_TPC_DATA=$(CURDIR)/build/tpc/large $(GO) test -timeout 30m -v -run 'TestTPC$$' ./integration
+
+$(TPC_SMALL): build/tpc/venv/ready integration/python/tpc.py
+	$(TPC_PYTHON) integration/python/tpc.py $(@D) 0.01 0.01
+	touch $@
+
+$(TPC_LARGE): build/tpc/venv/ready integration/python/tpc.py
+	$(TPC_PYTHON) integration/python/tpc.py $(@D) 1 0.1
+	touch $@
+
+build/tpc/venv/ready: integration/python/tpc-requirements.txt
+	python3 -m venv build/tpc/venv
+	build/tpc/venv/bin/pip install --quiet --requirement integration/python/tpc-requirements.txt
+	touch $@
 
 lint: ## golangci-lint at the version that tools/go.mod pins
 	$(LINT) run
@@ -41,4 +63,4 @@ bench: build ## the performance scenarios beside DuckDB; exits 1 when a must is 
 	bin/memconn bench
 
 clean:
-	rm -rf bin
+	rm -rf bin build

@@ -97,8 +97,9 @@ func (ch *change) dropTable(t *catalog.TableState) {
 	ch.removePartRecords(t)
 }
 
-// dropAllParts adds the removal of every part of a table that stays.
-func (ch *change) dropAllParts(t *catalog.TableState) {
+// dropAllParts adds the removal of every part of a table that stays. cur is the
+// version that the change is planned for.
+func (ch *change) dropAllParts(cur *catalog.Version, t *catalog.TableState) {
 	var ids []uint64
 	for _, p := range t.Parts {
 		ids = append(ids, p.ID())
@@ -114,6 +115,15 @@ func (ch *change) dropAllParts(t *catalog.TableState) {
 	}
 	ch.edit.DropParts[t.Def.ID] = ids
 	ch.removePartRecords(t)
+	ch.removesRows(cur, t.Def)
+}
+
+// removesRows notes in the table's definition that the change removes rows. cur is
+// the version that the change is planned for.
+func (ch *change) removesRows(cur *catalog.Version, def *table.Definition) {
+	def = def.Clone()
+	def.DataEpoch = cur.Number + 1
+	ch.putTable(def)
 }
 
 func (ch *change) removePartRecords(t *catalog.TableState) {
@@ -231,7 +241,7 @@ func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
 			return nil, err
 		}
 		ch := &change{edit: &catalog.Edit{}}
-		ch.dropAllParts(t)
+		ch.dropAllParts(cur, t)
 		return ch, nil
 	})
 	return err

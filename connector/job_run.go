@@ -14,10 +14,12 @@ import (
 type jobResult struct {
 	err  error
 	more bool // the table may have work left
+	idle bool // there was nothing to do
 }
 
-// errReplaced says that the sources of a job are gone: its result is of no use.
-var errReplaced = errors.New("the parts were removed while they were processed")
+// errReplaced says that the sources of a job are gone, or that they must not be joined
+// any more: its result is of no use.
+var errReplaced = errors.New("the parts were removed or divided by a barrier while they were processed")
 
 // run makes one attempt: plan, process, publish. It never panics.
 func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
@@ -33,29 +35,47 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	if !ok {
 		return jobResult{}
 	}
-	sources, kind := planJob(t, r.c.options.PartTargetBytes, func(parts []*table.Part) int { return r.sortable(j, t, parts) })
-	if len(sources) == 0 {
-		return jobResult{}
+	plan := planJob(candidatesOf(t, r.c.catalog.Barriers(held.Version(), j.table)), r.planning(j, t))
+	if len(plan.sources) == 0 {
+		return jobResult{idle: true}
 	}
-	r.describe(j, t, sources, kind)
-	results, err := table.Process(ctx, r.c.env, t.Def, sources, table.ProcessOptions{
+	r.describe(j, t, plan)
+	results, err := r.rewrite(ctx, j, t, plan)
+	if err != nil {
+		return jobResult{err: wrap(err, "%s %d parts of table %s", plan.kind, len(plan.sources), nameOf(t.Def))}
+	}
+	switch err := r.c.replaceParts(j.table, t.Def, plan.sources, results); {
+	case errors.Is(err, errReplaced):
+		return jobResult{more: true}
+	case err != nil:
+		return jobResult{err: wrap(err, "publish %d processed parts of table %s", len(results), nameOf(t.Def))}
+	}
+	return jobResult{more: !plan.fewer || len(results) < len(plan.sources)}
+}
+
+// planning tells what the plan of an attempt depends on.
+func (r *jobRunner) planning(j *job, t *catalog.TableState) planning {
+	return planning{
+		targetBytes: r.c.options.PartTargetBytes,
+		sorted:      len(t.Def.Properties.SortedBy) > 0,
+		sortable:    func(parts []*table.Part) int { return r.sortable(j, t, parts) },
+		mergeable:   func(parts []*table.Part) int { return table.Mergeable(r.c.env, t.Def, parts) },
+	}
+}
+
+// rewrite makes the parts that take the place of a plan's sources.
+func (r *jobRunner) rewrite(ctx context.Context, j *job, t *catalog.TableState, plan jobPlan) ([]*table.Part, error) {
+	do := table.Process
+	if plan.kind == jobMerge {
+		do = table.MergeSorted
+	}
+	return do(ctx, r.c.env, t.Def, plan.sources, table.ProcessOptions{
 		NextID: r.c.ids.take,
 		Progress: func(done, total int64) {
 			j.rows.Store(done)
 			j.total.Store(total)
 		},
 	})
-	if err != nil {
-		return jobResult{err: wrap(err, "process %d parts of table %s", len(sources), nameOf(t.Def))}
-	}
-	switch err := r.c.replaceParts(j.table, t.Def, sources, results); {
-	case errors.Is(err, errReplaced):
-		return jobResult{more: true}
-	case err != nil:
-		return jobResult{err: wrap(err, "publish %d processed parts of table %s", len(results), nameOf(t.Def))}
-	}
-	// A merge that does not make fewer parts would be repeated for ever.
-	return jobResult{more: kind == jobProcess || len(results) < len(sources)}
 }
 
 // sortable says how many of the first of the parts one attempt may take. When attempts
@@ -75,9 +95,9 @@ func (r *jobRunner) sortable(j *job, t *catalog.TableState, parts []*table.Part)
 }
 
 // describe shows in the job what its attempt is about.
-func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Part, kind string) {
+func (r *jobRunner) describe(j *job, t *catalog.TableState, plan jobPlan) {
 	var rows, bytes int64
-	for _, p := range sources {
+	for _, p := range plan.sources {
 		rows += p.Rows()
 		bytes += p.MemBytes()
 	}
@@ -85,16 +105,20 @@ func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Par
 	j.total.Store(rows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j.info.Kind, j.info.Bytes = kind, bytes
+	j.info.Kind, j.info.Bytes = plan.kind, bytes
 	j.info.Schema, j.info.Table = t.Def.Schema, t.Def.Name
 }
 
-// replaceParts publishes parts in place of their sources. When a source is gone, or
-// the publishing fails, the results are given up.
+// replaceParts publishes parts in place of their sources, which are those of an open
+// snapshot. When a source is gone, a barrier was set up between the sources, or the
+// publishing fails, the results are given up.
 func (c *Connector) replaceParts(tableID uint64, def *table.Definition, sources, results []*table.Part) error {
 	err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
 		t, ok := cur.TableByID(tableID)
 		if !ok || !sameColumns(t.Def, def) {
+			return nil, errReplaced
+		}
+		if !joinable(sources, t.Def, c.catalog.Barriers(cur, tableID)) {
 			return nil, errReplaced
 		}
 		ch := &change{edit: &catalog.Edit{DropParts: map[uint64][]uint64{}}}

@@ -211,6 +211,8 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 	waiters := j.waiters
 	j.waiters, j.forced = nil, false
 	switch {
+	case result.idle && j.info.Attempts == 1:
+		delete(r.mu.jobs, j.table) // nobody asked for it: not worth a line of the history
 	case result.err == nil:
 		r.endLocked(j, jobDone, "")
 	case j.stopped != nil:

@@ -279,6 +279,11 @@ func (r *recovery) openPart(ctx context.Context, def *table.Definition, id uint6
 	if err != nil {
 		return nil, err
 	}
+	if rec.Seq[0] > rec.Seq[1] {
+		p.Drop()
+		return nil, fmt.Errorf("the catalog recorded commits %d to %d: %w", rec.Seq[0], rec.Seq[1], spill.ErrCorrupt)
+	}
+	p.SetSequence(rec.Seq[0], rec.Seq[1])
 	if p.Rows() != rec.Rows {
 		rows := p.Rows()
 		p.Drop()

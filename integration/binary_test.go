@@ -190,7 +190,7 @@ func (s *server) memconn(t *testing.T, args ...string) string {
 func (s *server) run(args ...string) (string, string, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, memconnBinary, args...)
+	command := exec.CommandContext(ctx, s.command.Path, args...)
 	command.Env = append(os.Environ(), "MEMCONN_URL=grpc://"+s.flight)
 	var out, errors bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errors

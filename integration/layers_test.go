@@ -29,8 +29,9 @@ var layers = map[string][]string{
 	"ndv":           {"predicate"},
 	"table":         {"predicate", "sortidx", "minmax", "bloom", "sparse", "ndv", "spill"},
 	"table/catalog": {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "ndv", "spill"},
-	"connector":     {"table", "predicate", "sortidx", "minmax", "bloom", "sparse", "ndv", "spill"},
-	"sql":           {"sql", "connector", "table", "predicate", "sortidx"},
+	"startree":      {"table", "predicate", "sortidx", "minmax", "spill"},
+	"connector":     {"startree", "table", "predicate", "sortidx", "minmax", "bloom", "sparse", "ndv", "spill"},
+	"sql":           {"sql", "connector", "startree", "table", "predicate", "sortidx"},
 	"api":           {"api", "sql", "connector", "table", "predicate", "spill"},
 	"cmd/memconn":   {"cmd/memconn", "api", "sql", "connector", "configs", "table", "spill", "predicate"},
 }

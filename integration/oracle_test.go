@@ -31,11 +31,7 @@ type oracle struct{ db *sql.DB }
 // they came from.
 func newOracle(t *testing.T) (o *oracle, flights, airports string) {
 	t.Helper()
-	connector, err := duckdb.NewConnector("", nil)
-	require.NoError(t, err)
-	db := sql.OpenDB(connector)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	o = &oracle{db}
+	o = &oracle{openDuckDB(t)}
 	flights, airports = filepath.Join(realData, "flights-3m.parquet"), filepath.Join(realData, "airports.csv")
 	if _, err := os.Stat(flights); err != nil {
 		flights, airports = o.makeFiles(t)
@@ -43,6 +39,16 @@ func newOracle(t *testing.T) (o *oracle, flights, airports string) {
 	o.exec(t, fmt.Sprintf("CREATE TABLE flights AS SELECT * FROM read_parquet('%s')", flights))
 	o.exec(t, fmt.Sprintf("CREATE TABLE airports AS SELECT * FROM read_csv('%s')", airports))
 	return o, flights, airports
+}
+
+// openDuckDB opens a database in memory that ends with the test.
+func openDuckDB(t *testing.T) *sql.DB {
+	t.Helper()
+	connector, err := duckdb.NewConnector("", nil)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
 }
 
 // makeFiles writes flights and airports of the real columns.
@@ -179,4 +185,34 @@ func requireSameRows(t *testing.T, query string, want, got []string) {
 		return
 	}
 	require.Equal(t, want, got, query)
+}
+
+// roundRow shortens the numbers of a row to six digits, so that rows which differ
+// only in the last digits of floats sort alike.
+func roundRow(row string) string {
+	fields := strings.Split(row, "|")
+	for i, field := range fields {
+		if f, err := strconv.ParseFloat(field, 64); err == nil && strings.ContainsAny(field, ".e") {
+			fields[i] = strconv.FormatFloat(f, 'g', 6, 64)
+		}
+	}
+	return strings.Join(fields, "|")
+}
+
+// closeRows says whether two rows are equal but for the last digits of floats.
+func closeRows(a, b string) bool {
+	want, got := strings.Split(a, "|"), strings.Split(b, "|")
+	if len(want) != len(got) {
+		return false
+	}
+	for i := range want {
+		x, errX := strconv.ParseFloat(want[i], 64)
+		y, errY := strconv.ParseFloat(got[i], 64)
+		switch {
+		case want[i] == got[i]:
+		case errX != nil || errY != nil || math.Abs(x-y) > 1e-7*max(math.Abs(x), math.Abs(y)):
+			return false
+		}
+	}
+	return true
 }

@@ -20,6 +20,8 @@ type Engine struct {
 	db    *duck.DB
 	opts  Options
 	plans *planCache
+	// folded remembers constant expressions.
+	folded folded
 
 	mu struct {
 		sync.Mutex

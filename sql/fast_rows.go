@@ -99,17 +99,34 @@ func (o *aggregateOutput) array(s *table.AggregateState) (arrow.Array, bool) {
 		ok = appendValue(b, s.Min)
 	case table.Max:
 		ok = appendValue(b, s.Max)
-	case table.Sum:
-		var v decimal128.Num
-		v, ok = to128(s.SumInt)
-		b.(*array.Decimal128Builder).Append(v)
-	case table.Avg:
-		b.(*array.Float64Builder).Append(average(s, o.column))
+	case table.Sum, table.Avg:
+		ok = o.appendSum(b, s)
 	}
 	if !ok {
 		return nil, false
 	}
 	return b.NewArray(), true
+}
+
+// appendSum appends a sum or an average; false when DuckDB must make it: a decimal
+// of too many digits, or a sum of floats that left the finite numbers on the way,
+// which depends on the order of addition by more than the last bits.
+func (o *aggregateOutput) appendSum(b array.Builder, s *table.AggregateState) bool {
+	switch {
+	case arrow.IsFloating(o.column.ID()):
+		v := s.SumFloat
+		if o.function == table.Avg {
+			v /= float64(s.Count)
+		}
+		b.(*array.Float64Builder).Append(v)
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case o.function == table.Avg:
+		b.(*array.Float64Builder).Append(average(s, o.column))
+		return true
+	}
+	v, ok := to128(s.SumInt)
+	b.(*array.Decimal128Builder).Append(v)
+	return ok
 }
 
 // int64Array makes an array of one value with as little work as possible: counts

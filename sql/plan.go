@@ -95,7 +95,7 @@ func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapsh
 	resolve := func(name tree.Name, location int) (*tree.Table, error) {
 		return p.resolve(name, in, snapshot)
 	}
-	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, resolve); err != nil {
+	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve, Fold: e.folder(ctx)}); err != nil {
 		return nil, err
 	}
 	return p, nil

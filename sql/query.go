@@ -31,15 +31,18 @@ func (x *execution) hold() *connector.Snapshot {
 
 // runPlan answers a query: directly if it can be, else by DuckDB.
 func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	if in.fastPath && p.fast != nil {
+		literals, err := p.bind(p.fast.where, params)
+		if err != nil {
+			return nil, err
+		}
+		if out, err := p.fast.run(x, in, snapshot, p.fast.where.Bind(literals)); out != nil || err != nil {
+			return out, err
+		}
+	}
 	literals, err := paramLiterals(p.params, params)
 	if err != nil {
 		return nil, err
-	}
-	if in.fastPath && p.fast != nil {
-		bound := p.fast.where.Bind(fill(p.fast.where.Refs(), literals))
-		if out, err := p.fast.run(x, in, snapshot, bound); out != nil || err != nil {
-			return out, err
-		}
 	}
 	sources := p.boundSources(snapshot, in, literals)
 	return x.runEngine(p, sources, params)
@@ -62,7 +65,7 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 	for i, r := range refs {
 		out[i] = r.Literal
 		if r.Param != "" {
-			out[i] = params[r.Param]
+			out[i] = constraint.Cast(params[r.Param], r.Cast)
 		}
 	}
 	return out
@@ -143,6 +146,9 @@ func paramLiterals(identifiers []arrow.Field, params []any) (map[string]constrai
 	return out, nil
 }
 
+// exactInFloat bounds the integers that a FLOAT tells apart.
+const exactInFloat = 1 << 24
+
 // paramLiteral converts a parameter's value; Unknown constrains nothing.
 func paramLiteral(value any) constraint.Literal {
 	integer := func(v int64) constraint.Literal {
@@ -174,7 +180,10 @@ func paramLiteral(value any) constraint.Literal {
 	case uint32:
 		return integer(int64(v))
 	case float32:
-		return constraint.Literal{Type: constraint.Double, F: float64(v)}
+		// Integers are compared with it as FLOAT, which joins the great ones.
+		if v > -exactInFloat && v < exactInFloat {
+			return constraint.Literal{Type: constraint.Double, F: float64(v)}
+		}
 	case float64:
 		return constraint.Literal{Type: constraint.Double, F: v}
 	case string:

@@ -38,7 +38,7 @@ func (x *execution) repeat(text string, in settings, params []any) (*output, err
 		case a.slot >= 0:
 			literals[i] = constraint.Cast(n.literal(n.slots[a.slot]), a.cast)
 		case a.param != "":
-			literals[i] = values[a.param]
+			literals[i] = constraint.Cast(values[a.param], a.cast)
 		default:
 			literals[i] = a.literal
 		}

@@ -51,8 +51,8 @@ type AggregateState struct {
 	// SumInt is the exact sum of an integer column, or of a decimal column at the
 	// column's scale.
 	SumInt decimal256.Num
-	// SumFloat is the sum of a float column, added in double precision in the order
-	// of the rows.
+	// SumFloat is the sum of a float column, added in double precision: within a
+	// page group in four lanes that take turns, and the sums of page groups in order.
 	SumFloat float64
 	// Min and Max are set by their functions.
 	Min, Max predicate.Value

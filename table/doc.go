@@ -21,8 +21,9 @@
 //   - INV-T3 (INV-2 of the architecture): a scan or an aggregate answers the same
 //     with NoIndexes and without. A group or part is skipped only when an index
 //     proves that no row of it qualifies, a filter is left out only when an
-//     index proves that every row passes it. Float sums are added in row order
-//     and merged in page group order in both cases, so that even rounding agrees.
+//     index proves that every row passes it. Float sums depend on the order of the
+//     selected rows alone, and page groups are merged in order in both cases, so that
+//     even rounding agrees.
 //   - INV-T4: columns are known by ColumnID. A column that a part lacks (added
 //     later) reads as NULL; a column that the definition lacks is not read.
 //   - INV-T5: a failed or cancelled Builder or Process leaves no file, no page and

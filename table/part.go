@@ -26,8 +26,10 @@ type Part struct {
 	shift     uint8 // page groups hold 1<<shift rows
 	groups    int
 	processed bool
-	partition string // of all rows; see Partition
-	written   written
+	// Numbers of the first and last commit that the rows come from; see SetSequence.
+	seqLo, seqHi uint64
+	partition    string // of all rows; see Partition
+	written      written
 
 	ids  []ColumnID // of cols, apart so that look-ups touch little memory
 	cols []partColumn
@@ -85,6 +87,21 @@ func (p *Part) PageRows() int { return 1 << p.shift }
 
 // Processed tells whether Process made the part.
 func (p *Part) Processed() bool { return p.processed }
+
+// Sequence is the range of the numbers of the commits that the rows come from:
+// catalog versions, first and last. Zeros stand for a part older than every number.
+func (p *Part) Sequence() (lo, hi uint64) { return p.seqLo, p.seqHi }
+
+// SetSequence says from which commits the rows come. It must be said before the part
+// is shared, which is when the edit that publishes it knows its number; an edit that
+// was not published may be followed by another with another number. Process and
+// MergeSorted say it for their results.
+func (p *Part) SetSequence(lo, hi uint64) {
+	if lo > hi {
+		panic("BUG: a part's first commit is later than its last")
+	}
+	p.seqLo, p.seqHi = lo, hi
+}
 
 // Durable tells whether the part has a file; false for memory parts.
 func (p *Part) Durable() bool { return p.file != nil }

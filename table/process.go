@@ -163,12 +163,15 @@ func (p *processor) processRun(ctx context.Context, groups []source) (made []*Pa
 			return nil, fmt.Errorf("column %q: %w", p.def.Columns[i].Name, err)
 		}
 	}
+	var seq sequenceRange
+	seq.add(groups)
 	for k := range outs {
 		if err := ctx.Err(); err != nil {
 			return made, err
 		}
 		a := outs[k].a
 		outs[k].a = nil
+		a.part.SetSequence(seq.lo, seq.hi)
 		part, err := a.finish(ctx, int64(outs[k].hi-outs[k].lo), true, slices.Clone(p.def.Properties.SortedBy))
 		if err != nil {
 			return made, err
@@ -239,7 +242,7 @@ func (p *processor) argsort(ctx context.Context, groups []source) ([]uint32, err
 	defer held.release()
 	keys := make([]sortidx.Pages, len(p.keyCols))
 	for k, i := range p.keyCols {
-		pages, err := p.columnPages(ctx, &held, i, groups)
+		pages, err := p.columnPages(ctx, &held, i, groups, p.cost(groups).shift())
 		if err != nil {
 			return nil, fmt.Errorf("sort column %q: %w", p.def.Columns[i].Name, err)
 		}

@@ -62,7 +62,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 	defer held.release()
 	from := gather{p: p, col: i, groups: groups, order: order}
 	if order != nil {
-		pages, err := p.columnPages(ctx, &held, i, groups)
+		pages, err := p.columnPages(ctx, &held, i, groups, p.cost(groups).shift())
 		if err != nil {
 			return err
 		}
@@ -103,11 +103,19 @@ func (p *processor) outputPage(ctx context.Context, from *gather, o output, g, l
 	return nil
 }
 
-// partBlooms builds the filters over whole columns of the outputs.
+// partBlooms builds the filters over whole columns of the outputs. A column that does
+// not fit into memory gets none: those of its page groups are left.
 func (p *processor) partBlooms(ctx context.Context, i int, outs []output) error {
 	for _, o := range outs {
 		c := &o.a.part.cols[i]
 		if !o.a.indexed[c.id] {
+			continue
+		}
+		var bytes int64
+		for _, g := range c.pages {
+			bytes += g.Bytes()
+		}
+		if bytes > p.memoryLimit() {
 			continue
 		}
 		var held pageHold
@@ -134,8 +142,8 @@ func (p *processor) partBlooms(ctx context.Context, i int, outs []output) error 
 // that of groups[g]: the shift is the same for all columns of a run, so that rows
 // have the same numbers, and short pages leave gaps. Groups without the column get
 // temporary pages of NULLs.
-func (p *processor) columnPages(ctx context.Context, held *pageHold, i int, groups []source) (sortidx.Pages, error) {
-	out := sortidx.Pages{Shift: p.cost(groups).shift(), Arrays: make([]arrow.Array, 0, len(groups))}
+func (p *processor) columnPages(ctx context.Context, held *pageHold, i int, groups []source, shift uint8) (sortidx.Pages, error) {
+	out := sortidx.Pages{Shift: shift, Arrays: make([]arrow.Array, 0, len(groups))}
 	nulls := map[int]arrow.Array{} // by rows
 	for _, s := range groups {
 		page := s.page(p.def.Columns[i].ID)

@@ -16,10 +16,10 @@ type object = map[string]any
 const maxDepth = 200
 
 // Compile turns the expressions, all of which hold for the rows wanted, into a
-// predicate over the columns that resolve finds. It never fails: what it does
-// not understand constrains nothing.
-func Compile(expressions []any, resolve Resolver) *Predicate {
-	c := compiler{resolve: resolve}
+// predicate over the columns that the scope resolves. It never fails: what it
+// does not understand constrains nothing.
+func Compile(expressions []any, s Scope) *Predicate {
+	c := compiler{resolve: s.Resolve, fold: s.Fold}
 	root := &node{op: opAnd}
 	for _, e := range expressions {
 		root.kids = append(root.kids, c.compile(e, 0))
@@ -29,13 +29,24 @@ func Compile(expressions []any, resolve Resolver) *Predicate {
 	return p
 }
 
-type compiler struct{ resolve Resolver }
+type compiler struct {
+	resolve Resolver
+	fold    Folder
+}
 
 func (c *compiler) compile(expression any, depth int) *node {
 	o, ok := expression.(object)
 	if !ok || depth > maxDepth {
 		return unknown
 	}
+	if n := c.condition(o, depth); n != unknown {
+		return n
+	}
+	return c.constantCondition(o)
+}
+
+// condition compiles what is a condition on a column, or connects conditions.
+func (c *compiler) condition(o object, depth int) *node {
 	switch kind, _ := o["type"].(string); kind {
 	case "CONJUNCTION_AND":
 		return c.connect(opAnd, o, depth)
@@ -123,7 +134,7 @@ func (c *compiler) comparison(o op, column any, literals ...any) *node {
 	}
 	n := &node{op: o, column: Column{Index: col.Index, Name: col.Name, Type: seen}, stored: col.Type}
 	for _, l := range literals {
-		arg, ok := literalOf(l)
+		arg, ok := c.argument(l)
 		if !ok {
 			return unknown
 		}
@@ -204,15 +215,10 @@ func (c *compiler) constantTruth(o object) *node {
 		return &node{op: opColumn, column: col, stored: col.Type}
 	}
 	arg, ok := literalOf(o)
-	switch {
-	case !ok || arg.param != "":
+	if !ok || arg.param != "" {
 		return unknown
-	case arg.literal.Type == Bool && arg.literal.I != 0:
-		return &node{op: opTrue}
-	case arg.literal.Type == Bool || arg.literal.Type == Null:
-		return &node{op: opFalse, negate: arg.literal.Type == Bool}
 	}
-	return unknown
+	return truthOf(arg.literal)
 }
 
 // function compiles LIKE and its relatives with a constant pattern.
@@ -261,11 +267,14 @@ func literalOf(expression any) (operand, bool) {
 		return operand{literal: lit, location: location(o)}, ok
 	case "OPERATOR_CAST":
 		inner, ok := literalOf(o["child"])
-		if !ok || inner.param != "" || inner.cast != "" {
+		if !ok || inner.cast != "" || o["try_cast"] == true {
 			return operand{}, false
 		}
 		target, _ := o["cast_type"].(object)
 		inner.cast = text(target["id"])
+		if inner.param != "" {
+			return inner, inner.cast != ""
+		}
 		inner.literal = Cast(inner.literal, inner.cast)
 		return inner, inner.literal.Type != Unknown
 	}
@@ -285,7 +294,7 @@ func Cast(l Literal, name string) Literal {
 }
 
 func castLiteral(l Literal, name string) (Literal, bool) {
-	if l.Type == Null {
+	if l.Type == Null || l.Type == Bool && name == "BOOLEAN" || l.Type == Date && name == "DATE" || l.Type == Double && name == "DOUBLE" {
 		return l, true
 	}
 	if l.Type == Integer {

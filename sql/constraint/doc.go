@@ -19,6 +19,8 @@
 //  3. Literals are compared as DuckDB compares them: after casting both sides to
 //     their common type. Where that cast rounds, the bounds are rounded alike, or
 //     nothing is derived.
+//  4. Constant expressions are evaluated by the caller's Folder, and only when they
+//     are made of operations that depend on their arguments alone.
 //
 // The package does not decide where a clause may be pushed to; sql/tree does.
 package constraint

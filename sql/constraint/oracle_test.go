@@ -19,6 +19,7 @@ import (
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sql/constraint"
 	"github.com/memconn/memconn/sql/duck"
+	"github.com/memconn/memconn/sql/tree"
 )
 
 // column is one column of the test's table: its DuckDB type, its values, and
@@ -42,15 +43,28 @@ var numbers = append([]string{
 
 var quotedNumbers = []string{"'5'", "'0'", "'-1'", "'127'", "'5.0'", "'1.50'"}
 
-var instants = []string{
+var instants = append([]string{
 	"DATE '2020-01-01'", "DATE '1969-12-31'", "TIMESTAMP '2020-01-01 00:00:00'", "TIMESTAMP '2020-01-01 12:00:00.5'", "TIMESTAMP '2020-01-01 00:00:00.123456'",
 	"TIMESTAMP '1969-12-31 23:59:59.999999'", "'2020-01-01'", "'2020-01-01 00:00:00'", "'2020-01-01 12:00:00.500'", "'2020-01-01T00:00:00.123'", "DATE '0001-01-01'", "DATE '9999-12-31'",
-}
+}, computedInstants...)
 
 var zoned = []string{"TIMESTAMPTZ '2020-01-01 00:00:00+00'", "TIMESTAMPTZ '2020-01-01 02:00:00+02:00'", "'2020-01-01 00:00:00+00'", "'2020-01-01 00:00:00.123456Z'", "TIMESTAMPTZ '1969-12-31 23:00:00-01'"}
 
+// computed are expressions of constants.
+var (
+	computedNumbers = []string{
+		"2 + 3", "127 + 1", "-(2 + 3)", "10 // 2", "11 % 6", "5 / 2", "0.05 + 0.01", "0.5 * 11", "1e0 + 4e0", "CAST('5' AS DECIMAL(4,1))",
+		"CAST(5.5 AS DOUBLE)", "CAST(5.5 AS FLOAT)", "CAST(16777217 AS FLOAT)", "CAST(300 AS SMALLINT)", "2147483647 + 1::BIGINT", "9223372036854775807 + 1",
+		"abs(-5)", "CAST('9007199254740993' AS HUGEINT)", "CAST(255 AS UTINYINT)", "CAST('NaN' AS DOUBLE)", "round(5.4999, 0)", "CASE WHEN 1 = 1 THEN 5 END", "nullif(5, 5)", "1 / 0",
+	}
+	computedInstants = []string{
+		"DATE '2020-01-02' - INTERVAL '1' DAY", "DATE '2020-01-01' + 1", "TIMESTAMP '2020-01-01' + INTERVAL 12 HOUR", "DATE '1970-01-01' - INTERVAL 1 MONTH",
+		"CAST('2020-01-01' || ' 00:00:00' AS TIMESTAMP)", "date_trunc('year', DATE '2020-05-05')", "make_date(2020, 1, 1)", "CAST('infinity' AS DATE)", "CAST('2020-01-01 00:00:00.123456789' AS TIMESTAMP_NS)",
+	}
+)
+
 func numeric(name, kind string, values ...string) column {
-	return column{name, kind, values, append(append([]string{}, numbers...), quotedNumbers...)}
+	return column{name, kind, values, append(append(append([]string{}, numbers...), quotedNumbers...), computedNumbers...)}
 }
 
 var columns = []column{
@@ -72,7 +86,7 @@ var columns = []column{
 	{
 		"s", "VARCHAR",
 		[]string{"''", "'a'", "'ab'", "'ab '", "'abc'", "'abd'", "'b'", "'B'", "'é'", "'ê'", "'a%'", "'a_c'", "'🦆'", "'long text of more than twelve bytes'"},
-		[]string{"''", "'a'", "'ab'", "'abc'", "'é'", "'a%'", "'zz'", "CAST('b' AS VARCHAR)"},
+		[]string{"''", "'a'", "'ab'", "'abc'", "'é'", "'a%'", "'zz'", "CAST('b' AS VARCHAR)", "'a' || 'b'", "upper('b')", "substring('xabc', 2)"},
 	},
 	{"bin", "BLOB", []string{"''", "'a'", `'\xFF\x00'`, `'\xFF'`, `'ab'`, `'\x00'`}, []string{"'a'", `'\xFF'`, `'\xFF\x00'::BLOB`, "'ab'::BLOB", "''"}},
 	{"dt", "DATE", []string{"'2020-01-01'", "'2020-01-02'", "'1969-12-31'", "'1970-01-01'", "'0001-01-01'", "'9999-12-31'", "'infinity'"}, instants},
@@ -257,7 +271,25 @@ func (o *oracle) bind(text string) (constraint.Result, error) {
 	if err != nil {
 		return constraint.Result{}, err
 	}
-	return constraint.Compile([]any{where}, o.resolve).Bind(nil), nil
+	return constraint.Compile([]any{where}, constraint.Scope{Resolve: o.resolve, Fold: o.fold}).Bind(nil), nil
+}
+
+// fold evaluates a constant expression by DuckDB.
+func (o *oracle) fold(expression any) (constraint.Literal, bool) {
+	statement, err := tree.SelectExpression(expression)
+	if err != nil {
+		return constraint.Literal{}, false
+	}
+	text, err := o.db.Unparse(context.Background(), statement)
+	if err != nil {
+		return constraint.Literal{}, false
+	}
+	batch, err := o.query(text)
+	if err != nil {
+		return constraint.Literal{}, false
+	}
+	defer batch.Release()
+	return constraint.LiteralOf(batch.Column(0)), true
 }
 
 func (o *oracle) resolve(names []string) (constraint.Column, bool) {
@@ -353,7 +385,7 @@ func leaf(t *rapid.T) string {
 		return fmt.Sprintf("%s %s (%s)", name, rapid.SampledFrom([]string{"IN", "NOT IN"}).Draw(t, "in"), strings.Join(items, ", "))
 	case 6:
 		if c.name == "s" {
-			pattern := rapid.SampledFrom([]string{"'a%'", "'ab%'", "'%'", "''", "'a_c'", "'ab'", "'%b'", "'é%'", "'a%c'", "'a\\%'", "'_%'", "'ab_%'"}).Draw(t, "pattern")
+			pattern := rapid.SampledFrom([]string{"'a%'", "'ab%'", "'%'", "''", "'a_c'", "'ab'", "'%b'", "'é%'", "'a%c'", "'a\\%'", "'_%'", "'ab_%'", "'a' || '%'", "concat('a', 'b')", "lower('AB') || '_%'"}).Draw(t, "pattern")
 			return fmt.Sprintf("s %s %s", rapid.SampledFrom([]string{"LIKE", "NOT LIKE", "ILIKE", "^@"}).Draw(t, "like"), pattern)
 		}
 		if c.name == "b" {
@@ -375,7 +407,7 @@ func expression(t *rapid.T, depth int) string {
 	case 1, 2:
 		return "(" + expression(t, depth-1) + " OR " + expression(t, depth-1) + ")"
 	case 3:
-		return rapid.SampledFrom([]string{"TRUE", "FALSE", "NULL", "length(s) > 1", "i32 + 1 > 3", "i32 = i64"}).Draw(t, "other")
+		return rapid.SampledFrom([]string{"TRUE", "FALSE", "NULL", "length(s) > 1", "i32 + 1 > 3", "i32 = i64", "1 + 1 = 2", "1 > 2", "CASE WHEN 2 > 1 THEN NULL ELSE TRUE END", "random() < 2"}).Draw(t, "other")
 	}
 	return "(" + expression(t, depth-1) + " AND " + expression(t, depth-1) + ")"
 }

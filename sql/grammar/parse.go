@@ -85,6 +85,8 @@ func finish(st *Statement, text string) (*Statement, error) {
 		st.Explain.Statement.fill(text)
 	case st.Show != nil:
 		return finishShow(st)
+	case st.CreateCube != nil, st.InsertCube != nil:
+		return finishCube(st, text)
 	}
 	return st, nil
 }
@@ -126,6 +128,7 @@ func isQuery(words []string) bool {
 var own = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "INSERT": true, "TRUNCATE": true, "SHOW": true, "DESCRIBE": true,
 	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true, "ANALYZE": true, "COMMENT": true,
+	"RELOAD": true,
 }
 
 // refused lists statements by their leading words.
@@ -133,7 +136,6 @@ var refused = [][]string{
 	{"CREATE", "OR", "REPLACE", "VIEW"},
 	{"CREATE", "VIEW"},
 	{"CREATE", "UNIQUE", "INDEX"},
-	{"CREATE", "CUBE"},
 	{"CREATE", "MATERIALIZED", "VIEW"},
 	{"CREATE", "TEMP"},
 	{"CREATE", "TEMPORARY"},
@@ -145,7 +147,6 @@ var refused = [][]string{
 	{"CREATE", "ROLE"},
 	{"CREATE", "USER"},
 	{"DROP", "VIEW"},
-	{"DROP", "CUBE"},
 	{"DROP", "MATERIALIZED", "VIEW"},
 	{"DROP", "SEQUENCE"},
 	{"DROP", "TYPE"},
@@ -155,11 +156,6 @@ var refused = [][]string{
 	{"ALTER", "VIEW"},
 	{"INSERT", "OR", "REPLACE"},
 	{"INSERT", "OR", "IGNORE"},
-	{"INSERT", "INTO", "CUBE"},
-	{"INSERT", "OVERWRITE", "CUBE"},
-	{"RELOAD", "CUBE"},
-	{"SHOW", "CUBES"},
-	{"SHOW", "CREATE", "CUBE"},
 	{"SHOW", "CREATE", "VIEW"},
 	{"SHOW", "FUNCTIONS"},
 	{"SHOW", "GRANTS"},

@@ -170,11 +170,11 @@ func TestUnsupportedByName(t *testing.T) {
 	for text, name := range map[string]string{
 		"delete from t": "DELETE", "UPDATE t SET a = 1": "UPDATE", "merge into t using u on a = b": "MERGE", "begin": "BEGIN",
 		"start transaction": "START TRANSACTION", "create view v as select 1": "CREATE VIEW", "create or replace view v as select 1": "CREATE OR REPLACE VIEW",
-		"create unique index i on t (a)": "CREATE UNIQUE INDEX", "create cube c on t": "CREATE CUBE", "insert into cube c": "INSERT INTO CUBE", "insert or replace into t values (1)": "INSERT OR REPLACE",
+		"create unique index i on t (a)": "CREATE UNIQUE INDEX", "insert or replace into t values (1)": "INSERT OR REPLACE",
 		"alter table t alter column x type int": "ALTER TABLE ALTER", "alter table if exists s.t set authorization x": "ALTER TABLE SET AUTHORIZATION",
 		"comment on column t.a is 'x'":         "COMMENT ON COLUMN",
 		"insert into t values (1) returning a": "INSERT ... RETURNING", "insert into t select 1 on conflict do nothing": "INSERT ... ON CONFLICT", "insert into t default values": "INSERT ... DEFAULT VALUES",
-		"copy t to 'x'": "COPY", "attach 'x'": "ATTACH", "pragma version": "PRAGMA", "show cubes": "SHOW CUBES",
+		"copy t to 'x'": "COPY", "attach 'x'": "ATTACH", "pragma version": "PRAGMA",
 		"create temporary table t (a int)": "CREATE TEMPORARY", "alter schema a rename to b": "ALTER SCHEMA",
 	} {
 		_, err := Parse(text)

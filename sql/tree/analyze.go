@@ -66,6 +66,7 @@ type Scan struct {
 	used     []bool   // columns that some expression may name
 	names    []string // visible column names, after column aliases
 	node     object   // the reference in the tree
+	number   int      // among the scans of the query
 	implicit bool     // no alias was written
 	pushable bool     // no sample
 	conjunct []any
@@ -82,14 +83,24 @@ type Query struct {
 	Params []string
 	// Simple is set when the query may be answered without DuckDB.
 	Simple *Simple
+	// Links say which scans may be narrowed by the rows of which others.
+	Links []Link
 
 	function string
 	calls    *regexp.Regexp // the function's calls in a text; nil without scans
 	guarded  bool           // TRY_CASTs were wrapped
 }
 
+// Options are what Analyze asks its caller.
+type Options struct {
+	// Resolve finds tables.
+	Resolve Resolver
+	// Fold evaluates constant expressions; nil leaves them alone.
+	Fold constraint.Folder
+}
+
 // Analyze reads a tree and rewrites its table references into calls of function.
-func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
+func Analyze(tree []byte, function string, o Options) (*Query, error) {
 	root, err := decode(tree)
 	if err != nil {
 		return nil, err
@@ -105,12 +116,12 @@ func Analyze(tree []byte, function string, resolve Resolver) (*Query, error) {
 	if hasTryCast(tree) {
 		guardTryCasts(statement)
 	}
-	a := &analysis{function: function, resolve: resolve, params: map[string]bool{}}
+	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, params: map[string]bool{}}
 	simple := recognise(statement["node"])
 	if err := a.walk(statement, scope{}, 0); err != nil {
 		return nil, err
 	}
-	q := &Query{Scans: a.scans, Params: sortedParams(a.params), function: function, guarded: hasTryCast(tree)}
+	q := &Query{Scans: a.scans, Links: a.links, Params: sortedParams(a.params), function: function, guarded: hasTryCast(tree)}
 	if len(a.scans) > 0 {
 		q.calls = callsOf(function)
 	}
@@ -145,41 +156,12 @@ func sortedParams(set map[string]bool) []string {
 type analysis struct {
 	function string
 	resolve  Resolver
+	fold     constraint.Folder
 	scans    []*Scan
 	params   map[string]bool
-}
-
-// scope is what names mean at a place of the query.
-type scope struct {
-	ctes  *cteName
-	froms *from
-}
-
-// cteName is a list of the common table expressions in scope.
-type cteName struct {
-	name  string // folded
-	outer *cteName
-}
-
-// from is the FROM clause of a SELECT, and those around it.
-type from struct {
-	scans []*Scan
-	// joined are the folded names of USING columns: they belong to more than
-	// one table. natural says that any column may.
-	joined  map[string]bool
-	natural bool
-	outer   *from
-}
-
-func fold(name string) string { return strings.ToLower(name) }
-
-func (s scope) hasCTE(name string) bool {
-	for c := s.ctes; c != nil; c = c.outer {
-		if c.name == fold(name) {
-			return true
-		}
-	}
-	return false
+	links    []Link
+	// last is the FROM clause of the SELECT that was finished last.
+	last *from
 }
 
 // walk visits a value of the tree.
@@ -222,6 +204,10 @@ func (a *analysis) walkObject(o object, s scope, depth int) error {
 	case "SHOW_REF":
 		if o["query"] == nil {
 			return &UnsupportedError{What: "SHOW inside a query"}
+		}
+	case "SUBQUERY":
+		if o["class"] == "SUBQUERY" {
+			return a.walkSubquery(o, s, depth)
 		}
 	case "COLUMN_REF":
 		shorten(o, s.froms)
@@ -270,18 +256,23 @@ func (a *analysis) walkSelect(o object, s scope, depth int) error {
 	if err != nil {
 		return err
 	}
+	f.root = root
 	f.untangle()
 	if o["sample"] == nil {
-		root.push(conjuncts(o["where_clause"]))
+		f.push(root, conjuncts(o["where_clause"]))
 	} else {
-		root.push(nil)
+		f.push(root, nil)
 	}
 	if err := a.walkFields(o, inner, depth); err != nil {
 		return err
 	}
 	for _, scan := range f.scans {
-		scan.Where = constraint.Compile(scan.conjunct, f.resolver(scan))
+		equal := f.equalities(scan.conjunct)
+		scan.Where = constraint.Compile(scan.conjunct, constraint.Scope{Resolve: f.substituting(scan, equal), Fold: a.fold})
+		a.link(f, scan, equal)
 	}
+	f.result = f.onlyItem(o["select_list"])
+	a.last = f
 	return nil
 }
 
@@ -330,8 +321,8 @@ func (a *analysis) reference(o object, s scope) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil, written: name}
-	scan.Where = constraint.Compile(nil, nil)
+	scan := &Scan{Handle: strconv.Itoa(len(a.scans)), number: len(a.scans), Table: table, Alias: text(o["alias"]), node: o, pushable: o["sample"] == nil, written: name}
+	scan.Where = constraint.Compile(nil, constraint.Scope{})
 	if scan.Alias == "" {
 		scan.Alias, scan.implicit = name.Table, true
 	}
@@ -400,47 +391,4 @@ func location(o object) int {
 		return -1
 	}
 	return v
-}
-
-// use marks the columns that a reference may mean.
-func (f *from) use(o object) {
-	names, _ := o["column_names"].([]any)
-	if len(names) == 0 {
-		return
-	}
-	last := text(names[len(names)-1])
-	for ; f != nil; f = f.outer {
-		for _, scan := range f.scans {
-			if len(names) > 1 && !strings.EqualFold(text(names[0]), scan.Alias) {
-				continue
-			}
-			for i, name := range scan.names {
-				scan.used[i] = scan.used[i] || strings.EqualFold(name, last)
-			}
-		}
-	}
-}
-
-// useAll marks all columns of the FROM clause, or of one of its tables.
-func (f *from) useAll(relation string) {
-	if f == nil {
-		return
-	}
-	for _, scan := range f.scans {
-		for i := range scan.used {
-			scan.used[i] = scan.used[i] || relation == "" || strings.EqualFold(relation, scan.Alias)
-		}
-	}
-}
-
-// Used gives the names of the table's columns that the query may read; USING
-// columns and stars over subqueries may be among the others.
-func (s *Scan) Used() []string {
-	var out []string
-	for i, c := range s.Table.Columns {
-		if s.used[i] {
-			out = append(out, c.Name)
-		}
-	}
-	return out
 }

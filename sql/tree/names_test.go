@@ -14,7 +14,7 @@ func TestResultName(t *testing.T) {
 	db := open(t)
 	parsed, err := db.Parse(t.Context(), `SELECT (SELECT max(x) FROM a), (SELECT 1 FROM s1.B AS "q z"), (SELECT 1 FROM memory."s1".c)`)
 	require.NoError(t, err)
-	q, err := tree.Analyze(parsed, duck.ScanFunction, resolve)
+	q, err := tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 	require.NoError(t, err)
 	for name, want := range map[string]string{
 		"plain": "plain",
@@ -38,7 +38,7 @@ func TestFractionalLimit(t *testing.T) {
 	} {
 		parsed, err := db.Parse(t.Context(), query)
 		require.NoError(t, err)
-		q, err := tree.Analyze(parsed, duck.ScanFunction, resolve)
+		q, err := tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve})
 		require.NoError(t, err)
 		require.Equal(t, simple, q.Simple != nil, query)
 	}

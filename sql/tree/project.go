@@ -145,3 +145,45 @@ func (t Target) cast(child object) object {
 		"child": child, "cast_type": kind, "try_cast": false,
 	}
 }
+
+// SelectExpression gives the tree of a statement that selects one expression of
+// another tree, from nothing. Equal expressions give equal trees, wherever they
+// stood in their texts.
+func SelectExpression(expression any) ([]byte, error) {
+	statement := object{"error": false, "statements": []any{object{
+		"node": object{
+			"type": "SELECT_NODE", "modifiers": []any{}, "cte_map": object{"map": []any{}}, "select_list": []any{unplaced(expression)},
+			"from_table":   object{"type": "EMPTY", "alias": "", "sample": nil, "query_location": nowhere},
+			"where_clause": nil, "group_expressions": []any{}, "group_sets": []any{}, "aggregate_handling": "STANDARD_HANDLING",
+			"having": nil, "sample": nil, "qualify": nil,
+		},
+		"named_param_map": []any{},
+	}}}
+	out, err := json.Marshal(statement)
+	if err != nil {
+		return nil, fmt.Errorf("write the tree of an expression: %w", err)
+	}
+	return out, nil
+}
+
+// unplaced copies a tree without its places in the text.
+func unplaced(value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = unplaced(item)
+		}
+		return out
+	case object:
+		out := make(object, len(v))
+		for key, item := range v {
+			if key == "query_location" {
+				item = nowhere
+			}
+			out[key] = unplaced(item)
+		}
+		return out
+	}
+	return value
+}

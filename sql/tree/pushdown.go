@@ -30,9 +30,9 @@ type item struct {
 	left, right *item
 }
 
-// push hands conditions that hold for all rows of the item down to the scans
-// below it.
-func (i *item) push(conditions []any) {
+// push hands conditions that hold for all rows of the item which matter down to
+// the scans below it.
+func (f *from) push(i *item, conditions []any) {
 	switch {
 	case i == nil:
 	case i.scan != nil:
@@ -40,37 +40,89 @@ func (i *item) push(conditions []any) {
 			i.scan.conjunct = conditions
 		}
 	default:
-		left, right := split(i.join, conditions)
-		i.left.push(left)
-		i.right.push(right)
+		if i.join["sample"] != nil {
+			conditions = nil // which rows are drawn must not depend on them
+		}
+		left, right := f.split(i, conditions)
+		f.push(i.left, left)
+		f.push(i.right, right)
 	}
 }
 
-// split says which conditions hold for the rows of each side of a join, given
-// those that hold for the joined rows.
-func split(join object, conditions []any) (left, right []any) {
-	switch join["ref_type"] {
+// split says which conditions hold for the rows of each side of a join that
+// matter, given those that hold for the joined rows that matter.
+func (f *from) split(i *item, conditions []any) (left, right []any) {
+	switch i.join["ref_type"] {
 	case "REGULAR", "CROSS", "NATURAL", "DEPENDENT":
 	case "ASOF":
 		// The partner of a left row is the nearest of all right rows: none of
 		// them may be missing.
-		if join["join_type"] == "INNER" || join["join_type"] == "LEFT" {
+		if i.join["join_type"] == "INNER" || i.join["join_type"] == "LEFT" {
 			return conditions, nil
 		}
 		return nil, nil
 	default: // POSITIONAL: every row counts
 		return nil, nil
 	}
-	switch join["join_type"] {
+	on := append(conjuncts(i.join["condition"]), f.shared(i)...)
+	with := func(list []any) []any { return append(on[:len(on):len(on)], list...) }
+	switch i.join["join_type"] {
 	case "INNER":
-		both := append(conditions[:len(conditions):len(conditions)], conjuncts(join["condition"])...)
+		both := with(conditions)
 		return both, both
-	case "LEFT", "SEMI", "ANTI":
-		return conditions, nil
+	case "SEMI":
+		both := with(f.about(i.left, conditions))
+		return append(on[:len(on):len(on)], conditions...), both
+	case "LEFT", "ANTI":
+		// A right row matters only where it finds a partner, whose row is not
+		// taken away by what is asked of the left side alone.
+		return conditions, with(f.about(i.left, conditions))
 	case "RIGHT":
-		return nil, conditions
+		return with(f.about(i.right, conditions)), conditions
 	}
 	return nil, nil
+}
+
+// about gives the conditions that speak of columns of the item alone.
+func (f *from) about(i *item, conditions []any) []any {
+	var out []any
+	for _, c := range conditions {
+		if f.speaksOf(i, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// speaksOf says whether all columns in an expression are of scans in the item.
+// Subqueries may name others.
+func (f *from) speaksOf(i *item, expression any) bool {
+	switch v := expression.(type) {
+	case []any:
+		for _, e := range v {
+			if !f.speaksOf(i, e) {
+				return false
+			}
+		}
+	case object:
+		switch v["type"] {
+		case "SUBQUERY", "STAR":
+			return false
+		case "COLUMN_REF":
+			c, ok := f.find(stringsOf(v["column_names"]))
+			return ok && i.holds(c.scan)
+		}
+		for _, e := range v {
+			if !f.speaksOf(i, e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (i *item) holds(scan *Scan) bool {
+	return i != nil && (i.scan == scan || i.join != nil && (i.left.holds(scan) || i.right.holds(scan)))
 }
 
 // untangle gives scans of one name distinct aliases: tables of two schemas may
@@ -105,7 +157,10 @@ func (f *from) resolver(scan *Scan) constraint.Resolver {
 		switch len(names) {
 		case 1:
 			if f.natural || f.joined[fold(names[0])] {
-				return constraint.Column{}, false
+				if owner, found := f.root.owner(names[0]); found != foundOne || owner != scan {
+					return constraint.Column{}, false
+				}
+				return scan.column(names[0])
 			}
 			for _, other := range f.scans {
 				if _, ok := other.column(names[0]); ok && other != scan {
