@@ -54,9 +54,18 @@ func duckSources(list []*source) map[string]duck.Source {
 // Schema gives all columns of the table.
 func (s *source) Schema() *arrow.Schema { return s.schema }
 
-// Cardinality gives the table's number of rows: DuckDB estimates what its filters
-// leave of them.
-func (s *source) Cardinality() int64 { return s.rows }
+// Cardinality gives the number of rows that the constraint is estimated to leave, from
+// metadata; the table's when nothing better is known.
+func (s *source) Cardinality() int64 {
+	if s.constraint.IsAll() {
+		return s.rows
+	}
+	n, err := s.snapshot.Estimate(context.Background(), s.name(), s.constraint)
+	if err != nil {
+		return s.rows
+	}
+	return n
+}
 
 // Open begins a scan of the columns with the statement's constraint.
 func (s *source) Open(ctx context.Context, columns []int) (duck.Stream, error) {
