@@ -27,6 +27,8 @@ type Connector struct {
 	publisher *publisher
 	writes    *writeRegistry
 	jobs      *jobRunner
+	written   writtenBytes
+	cubes     cubeCache
 
 	life struct {
 		sync.Mutex

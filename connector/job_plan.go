@@ -54,6 +54,7 @@ type candidate struct {
 
 // planning is what a plan depends on besides the candidates.
 type planning struct {
+	kind        string // jobProcess or jobMerge
 	targetBytes int64
 	sorted      bool // the table has an order
 	// sortable says how many of the first of some parts can be sorted at once, mergeable
@@ -63,7 +64,6 @@ type planning struct {
 
 // jobPlan is what the next job of a table does: nothing without sources.
 type jobPlan struct {
-	kind    string
 	sources []*table.Part
 	// fewer: the job is of no use unless its results are fewer than its sources.
 	fewer bool
@@ -87,26 +87,21 @@ func candidatesOf(t *catalog.TableState, barriers []uint64) []candidate {
 	return all
 }
 
-// planJob chooses the parts that the next job of a table rewrites, all of one group.
-// Fresh parts come first. It reads nothing but its arguments.
+// planJob chooses the parts that the next job of a table and kind rewrites, all of one
+// group. It reads nothing but its arguments.
 func planJob(all []candidate, o planning) jobPlan {
-	var merge jobPlan
 	for _, group := range groupCandidates(all) {
-		p := o.planGroup(group)
-		if p.kind == jobProcess && len(p.sources) > 0 {
+		if p := o.planGroup(group); len(p.sources) > 0 {
 			return p
 		}
-		if len(merge.sources) == 0 {
-			merge = p
-		}
 	}
-	return merge
+	return jobPlan{}
 }
 
 // planGroup is planJob for the parts of one group. When there are large fresh parts, as
-// many fresh parts are taken together as can be sorted at once, so that the results do
-// not overlap; small ones alone are taken together along with processed parts that are
-// not much larger. Without fresh parts, small parts are merged, then parts that overlap.
+// many fresh parts are processed together as can be sorted at once, so that the results
+// do not overlap; small ones alone are taken together along with processed parts that are
+// not much larger. Small processed parts are merged, then parts that overlap.
 func (o planning) planGroup(group []candidate) jobPlan {
 	var fresh, large, done []candidate
 	for _, c := range group {
@@ -123,15 +118,17 @@ func (o planning) planGroup(group []candidate) jobPlan {
 	small := slices.DeleteFunc(slices.Clone(done), func(c candidate) bool { return c.bytes >= o.targetBytes/2 })
 	slices.SortStableFunc(small, bySize)
 	switch {
-	case len(large) > 0:
-		return jobPlan{kind: jobProcess, sources: o.planLarge(fresh, large)}
-	case len(fresh) > 0:
-		return jobPlan{kind: jobProcess, sources: o.planFresh(fresh, small)}
+	case o.kind == jobProcess && len(large) > 0:
+		return jobPlan{sources: o.planLarge(fresh, large)}
+	case o.kind == jobProcess && len(fresh) > 0:
+		return jobPlan{sources: o.planFresh(fresh, small)}
+	case o.kind == jobProcess:
+		return jobPlan{}
 	}
 	if sources := o.planSmall(small); len(sources) > 0 {
-		return jobPlan{kind: jobMerge, sources: sources, fewer: true}
+		return jobPlan{sources: sources, fewer: true}
 	}
-	return jobPlan{kind: jobMerge, sources: o.planOverlap(done)}
+	return jobPlan{sources: o.planOverlap(done)}
 }
 
 func bySize(a, b candidate) int { return cmp.Compare(a.bytes, b.bytes) }

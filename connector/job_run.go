@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/memconn/memconn/table"
 	"github.com/memconn/memconn/table/catalog"
@@ -31,20 +32,25 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	}()
 	held := r.c.catalog.Acquire()
 	defer held.Close()
-	t, ok := held.Version().TableByID(j.table)
+	t, ok := held.Version().TableByID(j.key.table)
 	if !ok {
 		return jobResult{}
 	}
-	plan := planJob(candidatesOf(t, r.c.catalog.Barriers(held.Version(), j.table)), r.planning(j, t))
+	if t.Def.CubeOf != 0 {
+		return r.refresh(ctx, j, t)
+	}
+	plan, release := r.plan(j, t)
+	defer release()
 	if len(plan.sources) == 0 {
 		return jobResult{idle: true}
 	}
 	r.describe(j, t, plan)
 	results, err := r.rewrite(ctx, j, t, plan)
 	if err != nil {
-		return jobResult{err: wrap(err, "%s %d parts of table %s", plan.kind, len(plan.sources), nameOf(t.Def))}
+		return jobResult{err: wrap(err, "%s %d parts of table %s", j.key.kind, len(plan.sources), nameOf(t.Def))}
 	}
-	switch err := r.c.replaceParts(j.table, t.Def, plan.sources, results); {
+	r.count(j, results)
+	switch err := r.c.replaceParts(j.key.table, t.Def, plan.sources, results); {
 	case errors.Is(err, errReplaced):
 		return jobResult{more: true}
 	case err != nil:
@@ -53,20 +59,71 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	return jobResult{more: !plan.fewer || len(results) < len(plan.sources)}
 }
 
-// planning tells what the plan of an attempt depends on.
-func (r *jobRunner) planning(j *job, t *catalog.TableState) planning {
+// plan chooses the sources of an attempt, which no other attempt takes until release.
+func (r *jobRunner) plan(j *job, t *catalog.TableState) (plan jobPlan, release func()) {
+	all := candidatesOf(t, r.c.catalog.Barriers(r.c.catalog.Current(), j.key.table))
+	for {
+		r.mu.Lock()
+		free := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return r.mu.busy[c.part] })
+		r.mu.Unlock()
+		o := r.planning(j.key.kind, t)
+		o.sortable = func(parts []*table.Part) int { return r.sortable(j, t, parts) }
+		plan = planJob(free, o)
+		if r.occupy(plan.sources) {
+			return plan, func() { r.vacate(plan.sources) }
+		}
+	}
+}
+
+// occupy marks parts as sources of an attempt; false when another one has taken some.
+func (r *jobRunner) occupy(parts []*table.Part) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts {
+		if r.mu.busy[p] {
+			return false
+		}
+	}
+	for _, p := range parts {
+		r.mu.busy[p] = true
+	}
+	return true
+}
+
+func (r *jobRunner) vacate(parts []*table.Part) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts {
+		delete(r.mu.busy, p)
+	}
+}
+
+// planning tells what a plan of a kind depends on, but for what can be sorted at once.
+func (r *jobRunner) planning(kind string, t *catalog.TableState) planning {
 	return planning{
+		kind:        kind,
 		targetBytes: r.c.options.PartTargetBytes,
 		sorted:      len(t.Def.Properties.SortedBy) > 0,
-		sortable:    func(parts []*table.Part) int { return r.sortable(j, t, parts) },
 		mergeable:   func(parts []*table.Part) int { return table.Mergeable(r.c.env, t.Def, parts) },
 	}
+}
+
+// count adds what an attempt wrote, whether or not it can be published.
+func (r *jobRunner) count(j *job, results []*table.Part) {
+	var n int64
+	for _, p := range results {
+		n += p.DiskBytes()
+	}
+	r.c.written.jobs.Add(n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j.info.WrittenBytes += n
 }
 
 // rewrite makes the parts that take the place of a plan's sources.
 func (r *jobRunner) rewrite(ctx context.Context, j *job, t *catalog.TableState, plan jobPlan) ([]*table.Part, error) {
 	do := table.Process
-	if plan.kind == jobMerge {
+	if j.key.kind == jobMerge {
 		do = table.MergeSorted
 	}
 	return do(ctx, r.c.env, t.Def, plan.sources, table.ProcessOptions{
@@ -105,7 +162,7 @@ func (r *jobRunner) describe(j *job, t *catalog.TableState, plan jobPlan) {
 	j.total.Store(rows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j.info.Kind, j.info.Bytes = plan.kind, bytes
+	j.info.Bytes = bytes
 	j.info.Schema, j.info.Table = t.Def.Schema, t.Def.Name
 }
 
@@ -199,7 +256,7 @@ func (r *jobRunner) pause(paused bool) {
 
 // Process returns when every part that the table has now is sorted, indexed and
 // spilled. It begins at once, also while jobs are paused. It fails with the job's
-// error, which is tried again in the background.
+// error, which is tried again in the background. For a cube it is RefreshCube.
 func (c *Connector) Process(ctx context.Context, name TableName) error {
 	end, err := c.begin()
 	if err != nil {
@@ -208,6 +265,9 @@ func (c *Connector) Process(ctx context.Context, name TableName) error {
 	defer end()
 	if err := c.publisher.failure(); err != nil {
 		return err
+	}
+	if _, _, err := findCube(c.catalog.Current(), name); err == nil {
+		return c.RefreshCube(ctx, name)
 	}
 	t, err := findTable(c.catalog.Current(), name)
 	if err != nil {

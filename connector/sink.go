@@ -96,6 +96,9 @@ func (s *PageSink) usableLocked() error {
 // takeLocked stages one coerced batch, each partition's rows apart.
 func (s *PageSink) takeLocked(ctx context.Context, batch arrow.RecordBatch) error {
 	isSmall := s.mu.bytes+batchBytes(batch) <= s.w.c.options.SmallInsertBytes
+	if isSmall {
+		s.w.c.relieve(ctx, s.w.def.ID)
+	}
 	return s.mu.lanes.each(s.w.def, batch, func(l *lane, rows arrow.RecordBatch) error {
 		if !l.large {
 			if isSmall {

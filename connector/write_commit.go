@@ -233,6 +233,7 @@ func (w *Write) commitDone(published []*stagedPart, parts []uint64, result Commi
 	w.mu.Lock()
 	for _, s := range published {
 		delete(w.mu.staged, s.part.ID())
+		w.c.written.ingest(s)
 		s.settle()
 	}
 	losers := w.takeStagedLocked()

@@ -223,7 +223,6 @@ func TestShow(t *testing.T) {
 	require.Contains(t, w.rows(`SHOW QUERIES`)[0], "SHOW QUERIES")
 	require.Equal(t, []string{"memory"}, w.rows(`SHOW CATALOGS`))
 	w.fails(connector.CodeTableNotFound, `SHOW PARTS FROM nope`)
-	w.fails(connector.CodeNotSupported, `SHOW CUBES`)
 	r, err := w.session.Execute(t.Context(), `SHOW TABLES LIKE 'nothing'`)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Schema().NumFields())
