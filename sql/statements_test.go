@@ -212,7 +212,7 @@ func TestShow(t *testing.T) {
 	w.exec(`CREATE TABLE t (a INTEGER, s VARCHAR, n DOUBLE) WITH (sorted_by = ARRAY['a'])`)
 	w.exec(`INSERT INTO t VALUES (9, 'b', NULL), (10, 'a', NULL)`)
 	w.exec(`INSERT INTO t VALUES (-1, 'c', NULL)`)
-	stats := []string{"a|128|3|0|NULL|-1|10", "s|192|3|0|NULL|a|c", "n|192|0|1|NULL|NULL|NULL", "NULL|NULL|NULL|NULL|3|NULL|NULL"}
+	stats := []string{"a|128|3|0|NULL|-1|10", "s|256|3|0|NULL|a|c", "n|256|0|1|NULL|NULL|NULL", "NULL|NULL|NULL|NULL|3|NULL|NULL"}
 	require.Equal(t, stats, w.rows(`SHOW STATS FOR t`))
 	w.exec(`CALL system.process(default.t)`)
 	parts := w.rows(`SHOW PARTS FROM t`)
