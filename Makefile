@@ -22,8 +22,8 @@ test: tpc-data ## every test, with the race detector
 	$(GO) vet ./...
 	$(GO) test -race -timeout 20m ./...
 
-test-long: tpc-data ## the same with more rounds of the random and crash tests
-	TEST_LONG=1 $(GO) test -race -timeout 120m ./...
+test-long: tpc-data ## the same with more rounds of the random, fault and crash tests, and ten minutes of mixed load
+	TEST_LONG=1 RAPID_CHECKS=1000 $(GO) test -race -timeout 120m ./...
 
 test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real server
 	TEST_PYTHON=$(CURDIR)/.venv/bin/python $(GO) test -race -timeout 10m -tags clients -run TestPythonClients ./integration
@@ -36,7 +36,7 @@ test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real serve
 tpc-data: $(TPC_SMALL) ## TPC-H and TPC-DS at scale 0.01, with their queries; the generators come from PyPI
 
 test-tpc: $(TPC_LARGE) ## TPC-H at scale 1 and TPC-DS at 0.1 beside DuckDB, with times
-	TEST_TPC_DATA=$(CURDIR)/build/tpc/large $(GO) test -timeout 30m -v -run 'TestTPC$$' ./integration
+	TEST_TPC_DATA=$(CURDIR)/build/tpc/large $(GO) test -count=1 -timeout 30m -v -run 'TestTPC$$' ./integration
 
 $(TPC_SMALL): build/tpc/venv/ready integration/python/tpc.py
 	$(TPC_PYTHON) integration/python/tpc.py $(@D) 0.01 0.01

@@ -29,6 +29,7 @@ type Connector struct {
 	jobs      *jobRunner
 	written   writtenBytes
 	pacer     pacer
+	cubes     cubeCache
 
 	life struct {
 		sync.Mutex

@@ -47,6 +47,10 @@ const (
 	CodeLimitExceeded        Code = "LIMIT_EXCEEDED"
 	CodeInternal             Code = "INTERNAL"
 	CodeNotSupported         Code = "NOT_SUPPORTED"
+	CodeCubeNotFound         Code = "CUBE_NOT_FOUND"
+	CodeCubeAlreadyExists    Code = "CUBE_ALREADY_EXISTS"
+	CodeInvalidCube          Code = "INVALID_CUBE"
+	CodeCubeRejected         Code = "CUBE_REJECTED"
 )
 
 // Error is the error type of this package.

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -23,6 +24,8 @@ type ScanRequest struct {
 	Limit int64
 	// NoIndexes reads every page; the rows are the same.
 	NoIndexes bool
+	// Order of the rows over all batches; nil means any. Only OrderedScan takes it.
+	Order []SortSpec
 }
 
 // Scan hands out record batches of one table in one version. It is safe for
@@ -40,6 +43,24 @@ type Scan struct {
 // COLUMN_NOT_FOUND, INVALID_ARGUMENT for a constraint that does not fit its column's
 // type, CORRUPT_DATA for a table with a quarantined part.
 func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
+	if len(r.Order) > 0 {
+		return nil, Errorf(CodeInvalidArgument, "an order is for OrderedScan")
+	}
+	return s.scan(ctx, r)
+}
+
+// OrderedScan begins to read a table in an order, for one caller of Next at a time.
+// Rows with equal keys come in any order. It gives nil when the order can't be had
+// from the table's own: then the caller has to sort. Errors are those of Scan.
+func (s *Snapshot) OrderedScan(ctx context.Context, r ScanRequest) (*Scan, error) {
+	scan, err := s.scan(ctx, r)
+	if errors.Is(err, table.ErrNotOrdered) {
+		return nil, nil
+	}
+	return scan, err
+}
+
+func (s *Snapshot) scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 	t, filters, err := s.resolve(r.Table, r.Constraint)
 	if err != nil {
 		return nil, err
@@ -62,6 +83,13 @@ func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 			return nil, err
 		}
 		request.Columns = append(request.Columns, c.ID)
+	}
+	for _, o := range r.Order {
+		c, err := findColumn(t.Def, o.Column)
+		if err != nil {
+			return nil, err
+		}
+		request.Order = append(request.Order, table.SortKey{Column: c.ID, Desc: o.Desc, NullsFirst: o.NullsFirst})
 	}
 	held, ok := s.held.Clone()
 	if !ok {
@@ -166,17 +194,9 @@ func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.A
 	if err != nil {
 		return nil, table.ScanStats{}, err
 	}
-	aggregates := make([]table.Aggregate, len(r.Aggregates))
-	for i, a := range r.Aggregates {
-		aggregates[i].Func = a.Func
-		if a.Func == table.CountStar {
-			continue
-		}
-		c, err := findColumn(t.Def, a.Column)
-		if err != nil {
-			return nil, table.ScanStats{}, err
-		}
-		aggregates[i].Column = c.ID
+	aggregates, err := aggregatesOf(t.Def, r.Aggregates)
+	if err != nil {
+		return nil, table.ScanStats{}, err
 	}
 	s.c.pacer.begin()
 	defer s.c.pacer.end()

@@ -47,13 +47,16 @@ func (s *Snapshot) Schemas() []string { return s.held.Version().Schemas() }
 // HasSchema says whether the schema exists, without regard to case.
 func (s *Snapshot) HasSchema(name string) bool { return s.held.Version().HasSchema(name) }
 
-// Tables lists the tables of a schema by name; nil when there is none.
+// Tables lists the tables of a schema by name, without cubes; nil when there is none.
 func (s *Snapshot) Tables(schema string) []*Table {
 	if schema == "" {
 		schema = DefaultSchema
 	}
 	var tables []*Table
 	for _, t := range s.held.Version().Tables(schema) {
+		if t.Def.CubeOf != 0 {
+			continue
+		}
 		tables = append(tables, &Table{state: t})
 	}
 	return tables

@@ -64,6 +64,16 @@ func (c *compiler) definition(st *grammar.Statement) (*action, error) {
 		return done(Update, func() error { return conn.TruncateTable(ctx, name) }), err
 	case st.Rename != nil:
 		return c.rename(st.Rename)
+	case st.Alter != nil:
+		return c.alter(st.Alter)
+	case st.CreateIndex != nil:
+		return c.createIndex(st.CreateIndex)
+	case st.DropIndex != nil:
+		return c.dropIndex(st.DropIndex)
+	case st.Comment != nil:
+		return c.comment(st.Comment)
+	case st.Analyze != nil:
+		return c.analyze(st.Analyze)
 	case st.Use != nil:
 		name, err := schemaName(st.Use.Schema)
 		return done(Definition, func() error { return c.session.SetSchema(name) }), err
@@ -224,6 +234,7 @@ var tableProperties = map[string]func(*connector.TableSpec, grammar.Value) error
 		s.SpillCompression = strings.ToLower(v.Scalar.Text())
 		return nil
 	},
+	"bloom_fpp": setBloomFPP,
 	"async_processing": func(s *connector.TableSpec, v grammar.Value) error {
 		if v.Scalar == nil {
 			return fmt.Errorf("true or false is expected")

@@ -85,8 +85,20 @@ func (x *execution) explainPlan(lines []string, p *plan, in settings, snapshot *
 			sources = out.sources
 		}
 	}
-	lines = append(lines, x.way(p, in, values, out))
+	cubes, err := x.explainCubes(p, in, snapshot, values)
+	if err != nil {
+		return nil, err
+	}
+	if cubes.direct || out != nil && len(out.cubes) > 0 && out.sources == nil {
+		lines = append(lines, "Fast path: cube")
+	} else {
+		lines = append(lines, x.way(p, in, values, out))
+	}
+	lines = append(lines, cubes.lines...)
 	for i, s := range sources {
+		if cubes.answered[s.handle] {
+			continue
+		}
 		if lines, err = x.explainScan(lines, p, i, s, values, analyze && out.sources != nil); err != nil {
 			return nil, err
 		}
@@ -106,6 +118,10 @@ func (x *execution) way(p *plan, in settings, values map[string]constraint.Liter
 	switch {
 	case !fast:
 		return "Engine: DuckDB"
+	case p.fast == nil: // the answer came from a cube, which another run may not take
+		return "Fast path: cube"
+	case p.fast.groups != nil:
+		return "Fast path: groups"
 	case p.fast.columns != nil:
 		return "Fast path: scan"
 	}
@@ -141,6 +157,9 @@ func (x *execution) explainScan(lines []string, p *plan, i int, s *source, value
 		"    columns: "+strings.Join(columns, ", "),
 		fmt.Sprintf("    estimated rows: %d of %d", probe.EstimatedRows(), s.rows),
 	)
+	for _, by := range s.narrowedBy {
+		lines = append(lines, "    narrowed: "+by)
+	}
 	if ran {
 		var stats Stats
 		s.addTo(&stats)

@@ -18,10 +18,12 @@ type fastPlan struct {
 	schema *arrow.Schema
 	where  *constraint.Predicate
 
-	// Either aggregates or columns.
+	// Either aggregates, with groups or without, or columns.
+	groups     *fastGroups
 	aggregates []connector.AggregateSpec
 	outputs    []aggregateOutput
 	columns    []string
+	order      []connector.SortSpec
 	limit      int64 // -1: none
 	offset     int64
 }
@@ -43,12 +45,21 @@ func newFastPlan(p *plan) *fastPlan {
 		table: p.tables[0].name, schema: p.schema, where: p.query.Scans[0].Where,
 		limit: simple.Limit, offset: max(simple.Offset, 0),
 	}
+	if simple.Grouped {
+		if !f.addGroups(simple, p.schema) {
+			return nil
+		}
+		return f
+	}
 	for i, item := range simple.Items {
 		if simple.Aggregate && !f.addAggregate(item, p.schema.Field(i).Type) || !simple.Aggregate && !f.addColumn(item, p.schema.Field(i).Type) {
 			return nil
 		}
 	}
-	if simple.Aggregate && (f.limit >= 0 || f.offset > 0) {
+	for _, o := range simple.Orders {
+		f.order = append(f.order, connector.SortSpec{Column: o.Column.Name, Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
+	if simple.Aggregate && (f.limit >= 0 || f.offset > 0 || len(f.order) > 0) {
 		return nil
 	}
 	return f
@@ -109,6 +120,9 @@ func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, 
 	if !bound.Exact {
 		return nil, nil
 	}
+	if f.groups != nil {
+		return f.group(x, in, snapshot, bound)
+	}
 	if f.columns != nil {
 		return f.scan(x, in, snapshot, bound.Constraint)
 	}
@@ -141,8 +155,12 @@ func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot,
 			return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
 		}
 	}
-	scan, err := snapshot.Scan(x.ctx, request)
-	if err != nil {
+	begin := snapshot.Scan
+	if request.Order = f.order; f.order != nil {
+		begin = snapshot.OrderedScan
+	}
+	scan, err := begin(x.ctx, request)
+	if err != nil || scan == nil {
 		return nil, err
 	}
 	x.onEnd(scan.Close)

@@ -89,23 +89,27 @@ func (o *aggregateOutput) array(s *table.AggregateState) (arrow.Array, bool) {
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, o.result)
 	defer b.Release()
-	if !s.Valid {
-		b.AppendNull()
-		return b.NewArray(), true
-	}
-	ok := true
-	switch o.function {
-	case table.Min:
-		ok = appendValue(b, s.Min)
-	case table.Max:
-		ok = appendValue(b, s.Max)
-	case table.Sum, table.Avg:
-		ok = o.appendSum(b, s)
-	}
-	if !ok {
+	if !o.append(b, s) {
 		return nil, false
 	}
 	return b.NewArray(), true
+}
+
+// append appends the value of one aggregate; false when DuckDB must make it.
+func (o *aggregateOutput) append(b array.Builder, s *table.AggregateState) bool {
+	switch {
+	case o.function <= table.Count:
+		b.(*array.Int64Builder).Append(s.Count)
+		return true
+	case !s.Valid:
+		b.AppendNull()
+		return true
+	case o.function == table.Min:
+		return appendValue(b, s.Min)
+	case o.function == table.Max:
+		return appendValue(b, s.Max)
+	}
+	return o.appendSum(b, s)
 }
 
 // appendSum appends a sum or an average; false when DuckDB must make it: a decimal
@@ -136,6 +140,8 @@ func int64Array(v int64) arrow.Array {
 	defer data.Release()
 	return array.NewInt64Data(data)
 }
+
+var decimalZero decimal256.Num
 
 // maxDecimal is the greatest number of 38 digits.
 var maxDecimal = new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(1))
@@ -175,6 +181,8 @@ func average(s *table.AggregateState, column arrow.DataType) float64 {
 // zero may have had a sign.
 func appendValue(b array.Builder, v predicate.Value) bool {
 	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		b.Append(v.AsBool())
 	case *array.Int8Builder:
 		b.Append(int8(v.AsInt()))
 	case *array.Int16Builder:

@@ -90,8 +90,7 @@ func TestFloatSums(t *testing.T) {
 }
 
 // requireNear compares rows of numbers up to the last bits.
-func requireNear(t *testing.T, want, got []string, what string) {
-	t.Helper()
+func requireNear(t require.TestingT, want, got []string, what string) {
 	require.Len(t, got, len(want), what)
 	for i := range want {
 		a, b := splitRow(want[i]), splitRow(got[i])

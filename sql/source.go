@@ -21,6 +21,10 @@ type source struct {
 	snapshot   *connector.Snapshot
 	constraint predicate.Constraint
 	noIndexes  bool
+	// narrowed holds for the rows that find a partner in another scan; narrowedBy
+	// says in words where it comes from.
+	narrowed   predicate.Constraint
+	narrowedBy []string
 
 	mu struct {
 		sync.Mutex
@@ -55,8 +59,12 @@ func duckSources(list []*source) map[string]duck.Source {
 func (s *source) Schema() *arrow.Schema { return s.schema }
 
 // Cardinality gives the table's number of rows: DuckDB estimates what its filters
-// leave of them.
+// and joins leave of them. What narrowing leaves out must not be taken off before:
+// DuckDB would count it twice, and order joins as if next to nothing were left.
 func (s *source) Cardinality() int64 { return s.rows }
+
+// effective is what the scan asks of rows.
+func (s *source) effective() predicate.Constraint { return s.constraint.And(s.narrowed) }
 
 // Open begins a scan of the columns with the statement's constraint.
 func (s *source) Open(ctx context.Context, columns []int) (duck.Stream, error) {
@@ -65,7 +73,7 @@ func (s *source) Open(ctx context.Context, columns []int) (duck.Stream, error) {
 		names[i] = s.def.Columns[c].Name
 	}
 	scan, err := s.snapshot.Scan(ctx, connector.ScanRequest{
-		Table: s.name(), Columns: names, Constraint: s.constraint, Limit: -1, NoIndexes: s.noIndexes,
+		Table: s.name(), Columns: names, Constraint: s.effective(), Limit: -1, NoIndexes: s.noIndexes,
 	})
 	if err != nil {
 		return nil, err

@@ -72,10 +72,10 @@ func TestTableProperties(t *testing.T) {
 		"COMMENT 'rows'\nWITH (\n   sorted_by = ARRAY['a DESC NULLS FIRST', '\"B c\"'],\n   index_columns = ARRAY['d'],\n   spill_compression = 'zstd',\n   async_processing = false\n)"
 	require.Equal(t, []string{want}, w.rows(`SHOW CREATE TABLE t`))
 	require.Equal(t, []string{"a|INTEGER|NOT NULL DEFAULT 5|it's", "B c|VARCHAR|DEFAULT 'x'|", "d|DATE|DEFAULT DATE '2020-01-01'|"}, w.rows(`SHOW COLUMNS FROM t`))
-	require.Equal(t, []string{"a|zonemap, sparse|sorted_by", "B c|zonemap, sparse|sorted_by", "d|zonemap, bloom|index_columns"}, w.rows(`SHOW INDEXES FROM t`))
+	require.Equal(t, []string{"a|zonemap, sparse|sorted_by|NULL|0|0", "B c|zonemap, sparse|sorted_by|NULL|0|0", "d|zonemap, bloom|index_columns|t_d|0|0"}, w.rows(`SHOW INDEXES FROM t`))
 	require.EqualValues(t, 1, w.exec(`INSERT INTO t ("b C") VALUES ('y')`))
 	require.Equal(t, []string{"5|y|2020-01-01"}, w.rows(`SELECT * FROM t`))
-	require.Contains(t, w.fails(connector.CodeInvalidTableProperty, `CREATE TABLE u (a INTEGER) WITH (sorted = ARRAY['a'])`), "known are: async_processing, index_columns, partitioned_by, primary_key, sorted_by, spill_compression")
+	require.Contains(t, w.fails(connector.CodeInvalidTableProperty, `CREATE TABLE u (a INTEGER) WITH (sorted = ARRAY['a'])`), "known are: async_processing, bloom_fpp, index_columns, partitioned_by, primary_key, sorted_by, spill_compression")
 	for _, bad := range []string{`sorted_by = ARRAY['z']`, `sorted_by = ARRAY['a UP']`, `spill_compression = 'brotli'`, `async_processing = 'maybe'`, `index_columns = ARRAY['a DESC']`, `sorted_by = 'a', sorted_by = 'a'`} {
 		w.fails(connector.CodeInvalidTableProperty, `CREATE TABLE u (a INTEGER) WITH (`+bad+`)`)
 	}
@@ -212,7 +212,8 @@ func TestShow(t *testing.T) {
 	w.exec(`CREATE TABLE t (a INTEGER, s VARCHAR, n DOUBLE) WITH (sorted_by = ARRAY['a'])`)
 	w.exec(`INSERT INTO t VALUES (9, 'b', NULL), (10, 'a', NULL)`)
 	w.exec(`INSERT INTO t VALUES (-1, 'c', NULL)`)
-	require.Equal(t, []string{"a|-1|10|NULL", "s|a|c|NULL", "n|NULL|NULL|NULL", "NULL|NULL|NULL|3"}, w.rows(`SHOW STATS FOR t`))
+	stats := []string{"a|128|3|0|NULL|-1|10", "s|192|3|0|NULL|a|c", "n|192|0|1|NULL|NULL|NULL", "NULL|NULL|NULL|NULL|3|NULL|NULL"}
+	require.Equal(t, stats, w.rows(`SHOW STATS FOR t`))
 	w.exec(`CALL system.process(default.t)`)
 	parts := w.rows(`SHOW PARTS FROM t`)
 	require.NotEmpty(t, parts)
@@ -222,7 +223,6 @@ func TestShow(t *testing.T) {
 	require.Contains(t, w.rows(`SHOW QUERIES`)[0], "SHOW QUERIES")
 	require.Equal(t, []string{"memory"}, w.rows(`SHOW CATALOGS`))
 	w.fails(connector.CodeTableNotFound, `SHOW PARTS FROM nope`)
-	w.fails(connector.CodeNotSupported, `SHOW CUBES`)
 	r, err := w.session.Execute(t.Context(), `SHOW TABLES LIKE 'nothing'`)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Schema().NumFields())

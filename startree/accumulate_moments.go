@@ -22,7 +22,9 @@ type momentsAcc struct {
 	scratch  []uint64
 }
 
-func (a *momentsAcc) grow(n int) { a.n, a.mean, a.m2 = extend(a.n, n), extend(a.mean, n), extend(a.m2, n) }
+func (a *momentsAcc) grow(n int) {
+	a.n, a.mean, a.m2 = extend(a.n, n), extend(a.mean, n), extend(a.m2, n)
+}
 
 func (a *momentsAcc) addValues(groups []uint32, arr arrow.Array) {
 	switch a.form.kind {

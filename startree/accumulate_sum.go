@@ -160,10 +160,10 @@ func (a *decimalSumAcc) rowBytes() int64 { return 0 }
 // addition loses are added up beside the sum. A sum that is infinite or NaN has no
 // compensation, which would turn infinity into NaN.
 type floatSumAcc struct {
-	form    form
-	seen    []bool
-	sum     []float64
-	comp    []float64
+	form form
+	seen []bool
+	sum  []float64
+	comp []float64
 }
 
 func (a *floatSumAcc) grow(n int) {

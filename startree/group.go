@@ -2,6 +2,7 @@ package startree
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,7 +15,7 @@ import (
 // keyColumn is one grouping column: values become words, byte strings by their
 // number.
 type keyColumn struct {
-	form    form
+	form    form // of the key
 	strings *interner
 	words   []uint64 // of the batch at hand
 }
@@ -93,16 +94,27 @@ func (g *groups) reset() {
 
 func (g *groups) stride() int { return len(g.keys) + 1 }
 
-// assign gives the group of each of n rows; keys are the columns' arrays. The result
-// is valid until the next call.
-func (g *groups) assign(cols []arrow.Array, n int) []uint32 {
+// keySource says how a key follows from a column: its value, or the bucket of it.
+type keySource struct {
+	form   form // of the column
+	bucket bucketer
+}
+
+// assign gives the group of each of n rows; cols are the columns that the keys follow
+// from. The result is valid until the next call.
+func (g *groups) assign(cols []arrow.Array, sources []keySource, n int) ([]uint32, error) {
 	g.ids = extend(g.ids[:0], n)
 	if len(g.keys) == 0 {
-		return g.ids
+		return g.ids, nil
 	}
 	g.nulls, g.rowHas = extend(g.nulls[:0], n), extend(g.rowHas[:0], n)
 	for k := range g.keys {
-		g.keys[k].load(cols[k], n, g.nulls, uint(k))
+		g.keys[k].load(cols[k], &sources[k], g.nulls, uint(k))
+		if sources[k].bucket.unit != BucketNone {
+			if err := g.keys[k].reduce(sources[k].bucket, g.nulls, uint(k)); err != nil {
+				return nil, err
+			}
+		}
 		hashWords(g.rowHas, g.keys[k].words)
 	}
 	for i, null := range g.nulls {
@@ -112,17 +124,17 @@ func (g *groups) assign(cols []arrow.Array, n int) []uint32 {
 	}
 	g.lookUp(n)
 	g.growAccs()
-	return g.ids
+	return g.ids, nil
 }
 
 // load makes the words of the batch's column; NULL is word 0 with its bit set.
-func (k *keyColumn) load(arr arrow.Array, n int, nulls []uint64, bit uint) {
-	k.words = extend(k.words[:0], n)
+func (k *keyColumn) load(arr arrow.Array, src *keySource, nulls []uint64, bit uint) {
+	k.words = extend(k.words[:0], len(nulls))
 	if k.strings != nil {
 		arr = predicate.Storage(arr)
-		k.loadStrings(arr, n)
+		k.loadStrings(arr, len(nulls))
 	} else {
-		k.form.words(arr, k.words)
+		src.form.words(arr, k.words)
 	}
 	if arr.NullN() == 0 {
 		return
@@ -133,6 +145,27 @@ func (k *keyColumn) load(arr arrow.Array, n int, nulls []uint64, bit uint) {
 			nulls[i] |= 1 << bit
 		}
 	}
+}
+
+// reduce replaces the words, which are of times, by those of their buckets.
+func (k *keyColumn) reduce(b bucketer, nulls []uint64, bit uint) error {
+	var last, start int64
+	have := false
+	for i, w := range k.words {
+		if nulls[i]>>bit&1 != 0 {
+			continue
+		}
+		raw := int64(w ^ signBit)
+		if !have || raw != last {
+			var ok bool
+			if start, ok = b.start(raw); !ok {
+				return fmt.Errorf("date_trunc('%s') of a value outside the range of timestamps: %w", b.unit, ErrOverflow)
+			}
+			last, have = raw, true
+		}
+		k.words[i] = uint64(start) ^ signBit
+	}
+	return nil
 }
 
 func (k *keyColumn) loadStrings(arr arrow.Array, n int) {
@@ -360,7 +393,7 @@ func (g *groups) resize(ctx context.Context, need int64) error {
 	return err
 }
 
-// release frees everything.
+// release frees everything; it may be called more than once.
 func (g *groups) release() {
 	g.mem.Release()
 	g.mem, g.accs, g.flat, g.slots, g.hashes = nil, nil, nil, nil, nil

@@ -19,6 +19,8 @@ const (
 
 func sectionZone(id ColumnID) string { return "zone/" + strconv.FormatUint(uint64(id), 10) }
 
+func sectionDistinct(id ColumnID) string { return "ndv/" + strconv.FormatUint(uint64(id), 10) }
+
 // blobBloom names the bloom filter of one page group.
 func blobBloom(id ColumnID, group int) string {
 	return "bloom/" + strconv.FormatUint(uint64(id), 10) + "/" + strconv.Itoa(group)

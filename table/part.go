@@ -9,6 +9,7 @@ import (
 
 	"github.com/memconn/memconn/bloom"
 	"github.com/memconn/memconn/minmax"
+	"github.com/memconn/memconn/ndv"
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sortidx"
 	"github.com/memconn/memconn/sparse"
@@ -59,6 +60,10 @@ type partColumn struct {
 	ordered bool          // kind is valid: zone maps exist and filters apply
 	pages   []*spill.Page // one for each page group
 	zones   *minmax.Column
+	// distinct counts the values; nil: not known, in parts of older programs. estimate is
+	// its result.
+	distinct *ndv.Sketch
+	estimate int64
 	// Bloom filters; both nil when the column is not indexed. A nil element:
 	// no non-NULL value in that group.
 	blooms    []*spill.Page
@@ -249,6 +254,7 @@ func (p *Part) residentIndexBytes() int64 {
 		if z := p.cols[i].zones; z != nil {
 			n += z.MemBytes()
 		}
+		n += p.cols[i].distinct.MemBytes()
 	}
 	if p.sparse != nil {
 		n += p.sparse.MemBytes()

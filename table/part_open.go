@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/memconn/memconn/minmax"
+	"github.com/memconn/memconn/ndv"
 	"github.com/memconn/memconn/sparse"
 	"github.com/memconn/memconn/spill"
 )
@@ -104,6 +105,15 @@ func (p *Part) loadColumn(i int, footer spill.Footer) error {
 		return fmt.Errorf("zone map covers %d page groups, want %d", zones.Pages(), p.groups)
 	}
 	c.zones = zones
+	section, ok := footer.Sections[sectionDistinct(c.id)]
+	if !ok { // a part of an older program
+		return nil
+	}
+	distinct, err := ndv.Decode(section)
+	if err != nil {
+		return err
+	}
+	c.setDistinct(distinct)
 	return nil
 }
 

@@ -91,6 +91,10 @@ func printReport(out io.Writer, r *connector.InspectReport) {
 	if len(r.Stray) > 0 {
 		fmt.Fprintf(out, "\nstray part files (removed at the next start): %v\n", r.Stray)
 	}
+	if r.Unfinished > 0 {
+		fmt.Fprintf(out, "\nthe next start completes %s that the metadata log does not hold: a crash cut it off, or the end of the log was damaged\n",
+			plural(int64(r.Unfinished), "change"))
+	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(out, "\nfault: %s", p.What)
 		if p.Table != "" {

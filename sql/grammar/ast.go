@@ -55,10 +55,16 @@ type Statement struct {
 	DropCube     *DropCube     `parser:"| @@"`
 	ShowCubes    *ShowCubes    `parser:"| @@"`
 	CreateSchema *CreateSchema `parser:"| @@"`
+	// The commonest statement of each first word comes last: the errors of the last one show.
+	CreateIndex  *CreateIndex  `parser:"| @@"`
 	CreateTable  *CreateTable  `parser:"| @@"`
 	DropSchema   *DropSchema   `parser:"| @@"`
+	DropIndex    *DropIndex    `parser:"| @@"`
 	DropTable    *DropTable    `parser:"| @@"`
 	Rename       *Rename       `parser:"| @@"`
+	Alter        *Alter        `parser:"| @@"`
+	Analyze      *Analyze      `parser:"| @@"`
+	Comment      *Comment      `parser:"| @@"`
 	Insert       *Insert       `parser:"| @@"`
 	Truncate     *Truncate     `parser:"| @@"`
 	Show         *Show         `parser:"| @@"`

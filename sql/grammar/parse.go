@@ -69,12 +69,12 @@ func finish(st *Statement, text string) (*Statement, error) {
 		}
 		for i := range c.Elements {
 			if col := c.Elements[i].Column; col != nil {
-				for j := range col.Options {
-					if d := col.Options[j].Default; d != nil {
-						d.fill(text)
-					}
-				}
+				col.fill(text)
 			}
+		}
+	case st.Alter != nil:
+		if add := st.Alter.Add; add != nil {
+			add.Column.fill(text)
 		}
 	case st.Insert != nil:
 		st.Insert.Query.fill(text)
@@ -89,6 +89,15 @@ func finish(st *Statement, text string) (*Statement, error) {
 		return finishCube(st, text)
 	}
 	return st, nil
+}
+
+// fill cuts out the column's default.
+func (c *Column) fill(text string) {
+	for i := range c.Options {
+		if d := c.Options[i].Default; d != nil {
+			d.fill(text)
+		}
+	}
 }
 
 // finishShow normalises the two forms of SHOW.
@@ -118,7 +127,7 @@ func isQuery(words []string) bool {
 // own lists the first words of the statements in the grammar.
 var own = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "INSERT": true, "TRUNCATE": true, "SHOW": true, "DESCRIBE": true,
-	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true,
+	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true, "ANALYZE": true, "COMMENT": true,
 	"RELOAD": true,
 }
 
@@ -126,7 +135,6 @@ var own = map[string]bool{
 var refused = [][]string{
 	{"CREATE", "OR", "REPLACE", "VIEW"},
 	{"CREATE", "VIEW"},
-	{"CREATE", "INDEX"},
 	{"CREATE", "UNIQUE", "INDEX"},
 	{"CREATE", "MATERIALIZED", "VIEW"},
 	{"CREATE", "TEMP"},
@@ -139,7 +147,6 @@ var refused = [][]string{
 	{"CREATE", "ROLE"},
 	{"CREATE", "USER"},
 	{"DROP", "VIEW"},
-	{"DROP", "INDEX"},
 	{"DROP", "MATERIALIZED", "VIEW"},
 	{"DROP", "SEQUENCE"},
 	{"DROP", "TYPE"},
@@ -164,10 +171,10 @@ var refused = [][]string{
 	{"ROLLBACK"},
 	{"ABORT"},
 	{"SAVEPOINT"},
-	{"ANALYZE"},
 	{"VACUUM"},
 	{"CHECKPOINT"},
-	{"COMMENT", "ON"},
+	{"COMMENT", "ON", "COLUMN"},
+	{"COMMENT", "ON", "SCHEMA"},
 	{"GRANT"},
 	{"REVOKE"},
 	{"COPY"},
@@ -214,11 +221,11 @@ func unsupportedAlter(words []string) string {
 		return ""
 	}
 	switch words[1] {
-	case "ADD", "DROP", "ALTER", "SET", "EXECUTE":
+	case "ALTER", "EXECUTE":
 		return "ALTER TABLE " + words[1]
-	case "RENAME":
-		if len(words) > 2 && words[2] != "TO" {
-			return "ALTER TABLE RENAME COLUMN"
+	case "SET":
+		if len(words) > 2 && words[2] != "PROPERTIES" {
+			return "ALTER TABLE SET " + words[2]
 		}
 	}
 	return ""
