@@ -54,12 +54,12 @@ func opens(op errorfs.Op) bool {
 // on, and when the cause is gone the same load works without a restart.
 func TestScarcityClearsUp(t *testing.T) {
 	for name, tt := range map[string]struct {
-		d    troubled
+		d    *troubled
 		code connector.Code
 	}{
-		"full":                {troubled{err: syscall.ENOSPC, kind: changes}, connector.CodeDiskFull},
-		"read-only":           {troubled{err: syscall.EROFS, kind: changes}, connector.CodeDiskError},
-		"too many open files": {troubled{err: syscall.EMFILE, kind: opens}, connector.CodeLimitExceeded},
+		"full":                {&troubled{err: syscall.ENOSPC, kind: changes}, connector.CodeDiskFull},
+		"read-only":           {&troubled{err: syscall.EROFS, kind: changes}, connector.CodeDiskError},
+		"too many open files": {&troubled{err: syscall.EMFILE, kind: opens}, connector.CodeLimitExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := openClosed(t, tt.d.options())

@@ -63,6 +63,9 @@ func TestLostMetadataStopsTheStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := start(t, dir, "--memory-budget", "256MiB", "--set", "processing.delay=1h")
 	s.ask(t, "CREATE TABLE t AS SELECT i, 'text ' || i AS s FROM range(200000) AS r(i)")
+	for i := range 3 { // the last changes alone would be healed
+		s.ask(t, fmt.Sprintf("INSERT INTO t VALUES (%d, 'small')", -1-i))
+	}
 	s.kill()
 	logs, err := filepath.Glob(filepath.Join(dir, "meta", "*.log"))
 	require.NoError(t, err)
