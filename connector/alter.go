@@ -82,6 +82,9 @@ func (c *Connector) alter(ctx context.Context, name TableName, apply alteration)
 	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, name)
 		if err != nil {
+			if cube, _, ok := findCube(cur, name); ok == nil {
+				err = Errorf(CodeInvalidArgument, "Operation not permitted. %s is a Cube table, use CUBE statements instead.", nameOf(cube.Def))
+			}
 			return nil, err
 		}
 		def := t.Def.Clone()

@@ -28,6 +28,8 @@ type Connector struct {
 	writes    *writeRegistry
 	jobs      *jobRunner
 	written   writtenBytes
+	cubes     cubeCache
+	pacer     pacer
 
 	life struct {
 		sync.Mutex

@@ -47,6 +47,10 @@ const (
 	CodeLimitExceeded        Code = "LIMIT_EXCEEDED"
 	CodeInternal             Code = "INTERNAL"
 	CodeNotSupported         Code = "NOT_SUPPORTED"
+	CodeCubeNotFound         Code = "CUBE_NOT_FOUND"
+	CodeCubeAlreadyExists    Code = "CUBE_ALREADY_EXISTS"
+	CodeInvalidCube          Code = "INVALID_CUBE"
+	CodeCubeRejected         Code = "CUBE_REJECTED"
 )
 
 // Error is the error type of this package.
@@ -132,6 +136,8 @@ func CodeOf(err error) Code {
 		return CodeNotSupported
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
 		return CodeDiskError
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return CodeLimitExceeded
 	case errors.Is(err, context.Canceled):
 		return CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -31,7 +31,7 @@ type InspectReport struct {
 	Schemas  []string        `json:"schemas"`
 	Tables   []InspectTable  `json:"tables"`
 	Writes   int             `json:"writes"` // remembered commits
-	Stray    []uint64        `json:"stray"`  // part files that no record names; the next start removes them
+	Stray    []uint64        `json:"stray"`  // part files that no record names; the next start removes them if the directory is sound
 	Disk     spill.DiskUsage `json:"disk"`
 	Verified bool            `json:"verified"`
 	// Unfinished counts changes that are not in the metadata log but beside it, and that

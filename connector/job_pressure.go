@@ -60,7 +60,7 @@ func (r *jobRunner) hurry(ctx context.Context, tableID uint64) bool {
 		return false
 	}
 	outcome := make(chan error, 1)
-	if err := r.force(t, outcome); err != nil {
+	if err := r.force(t, jobProcess, outcome); err != nil {
 		return false
 	}
 	select {

@@ -36,6 +36,9 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	if !ok {
 		return jobResult{}
 	}
+	if t.Def.CubeOf != 0 {
+		return r.refresh(ctx, j, t)
+	}
 	plan, release := r.plan(j, t)
 	defer release()
 	if len(plan.sources) == 0 {
@@ -125,6 +128,8 @@ func (r *jobRunner) rewrite(ctx context.Context, j *job, t *catalog.TableState, 
 	}
 	return do(ctx, r.c.env, t.Def, plan.sources, table.ProcessOptions{
 		NextID: r.c.ids.take,
+		Pace:   r.c.pacer.rest,
+		Busy:   r.c.pacer.busy,
 		Progress: func(done, total int64) {
 			j.rows.Store(done)
 			j.total.Store(total)
@@ -253,7 +258,7 @@ func (r *jobRunner) pause(paused bool) {
 
 // Process returns when every part that the table has now is sorted, indexed and
 // spilled. It begins at once, also while jobs are paused. It fails with the job's
-// error, which is tried again in the background.
+// error, which is tried again in the background. For a cube it is RefreshCube.
 func (c *Connector) Process(ctx context.Context, name TableName) error {
 	end, err := c.begin()
 	if err != nil {
@@ -262,6 +267,9 @@ func (c *Connector) Process(ctx context.Context, name TableName) error {
 	defer end()
 	if err := c.publisher.failure(); err != nil {
 		return err
+	}
+	if _, _, err := findCube(c.catalog.Current(), name); err == nil {
+		return c.RefreshCube(ctx, name)
 	}
 	t, err := findTable(c.catalog.Current(), name)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 // JobInfo describes a background job.
 type JobInfo struct {
 	ID     uint64 `json:"id"`
-	Kind   string `json:"kind"` // process or merge
+	Kind   string `json:"kind"` // process, merge or refresh
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	// State is queued, running, done, failed or cancelled. A job that failed and will
@@ -180,8 +180,9 @@ func (r *jobRunner) startDue(at time.Time) time.Duration {
 
 // roomLocked says whether one more job of a kind may run.
 func (r *jobRunner) roomLocked(kind string) bool {
-	all := r.mu.running[jobProcess] + r.mu.running[jobMerge]
-	return all < r.workers || (kind == jobProcess && all == r.workers && r.mu.running[jobMerge] == all)
+	others := r.mu.running[jobMerge] + r.mu.running[jobRefresh]
+	all := r.mu.running[jobProcess] + others
+	return all < r.workers || (kind == jobProcess && all == r.workers && others == all)
 }
 
 // before tells which of two jobs that are due begins first.
@@ -194,17 +195,24 @@ func (j *job) before(o *job) bool {
 
 // notify says that a table may have parts to process.
 func (r *jobRunner) notify(tableID uint64) {
-	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
-		r.enqueue(t, jobProcess, planDelay(t, r.c.options))
+	t, ok := r.c.catalog.Current().TableByID(tableID)
+	if !ok {
+		return
 	}
+	if t.Def.CubeOf != 0 {
+		r.c.notifyCube(tableID)
+		return
+	}
+	r.enqueue(t, jobProcess, planDelay(t, r.c.options))
+	r.c.notifyCubes(t)
 }
 
 // notifyMerge says that a table may have parts to merge. A job is made when there are some,
 // were memory no matter.
 func (r *jobRunner) notifyMerge(tableID uint64) {
 	t, ok := r.c.catalog.Current().TableByID(tableID)
-	if !ok || len(t.Parts) < 2 {
-		return
+	if !ok || len(t.Parts) < 2 || t.Def.CubeOf != 0 {
+		return // the parts of a cube are joined by its refresh
 	}
 	o := r.planning(jobMerge, t)
 	o.mergeable = func(parts []*table.Part) int { return len(parts) }
@@ -268,7 +276,7 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 	ended := r.mu.jobs[j.key] != j
 	more := (result.err == nil && result.more) || j.again
 	r.mu.Unlock()
-	if ended && more && j.key.kind == jobProcess {
+	if ended && more && j.key.kind != jobMerge {
 		r.notify(j.key.table)
 	}
 	if ended && ((more && j.key.kind == jobMerge) || (result.err == nil && !result.idle)) {
@@ -329,7 +337,7 @@ func (r *jobRunner) forget(tableIDs ...uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range tableIDs {
-		for _, kind := range []string{jobProcess, jobMerge} {
+		for _, kind := range []string{jobProcess, jobMerge, jobRefresh} {
 			if j, ok := r.mu.jobs[jobKey{id, kind}]; ok {
 				r.stopLocked(j, Errorf(CodeCancelled, "the table was dropped"))
 			}
@@ -354,7 +362,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 			return nil
 		}
 		outcome := make(chan error, 1)
-		if err := r.force(t, outcome); err != nil {
+		if err := r.force(t, jobProcess, outcome); err != nil {
 			return err
 		}
 		select {
@@ -369,13 +377,13 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 }
 
 // force makes the table's job that processes due now and outcome get how it ends.
-func (r *jobRunner) force(t *catalog.TableState, outcome chan error) error {
+func (r *jobRunner) force(t *catalog.TableState, kind string, outcome chan error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closing {
 		return errShuttingDown()
 	}
-	j := r.jobLocked(t, jobProcess)
+	j := r.jobLocked(t, kind)
 	j.forced, j.due = true, time.Now()
 	j.waiters = append(j.waiters, outcome)
 	r.poke()

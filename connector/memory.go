@@ -48,6 +48,7 @@ type TableMemory struct {
 	Name          TableName
 	Rows          int64
 	Parts         int
+	CorruptParts  int   // could not be opened, or a reader met damage in them
 	MemBytes      int64 // all of it in memory
 	ResidentBytes int64 // in memory now
 	DiskBytes     int64
@@ -66,7 +67,7 @@ func (c *Connector) Memory() MemoryInfo {
 	for _, schema := range s.Schemas() {
 		for _, t := range s.Tables(schema) {
 			info.Tables = append(info.Tables, TableMemory{
-				ID: t.Definition().ID, Name: t.Name(), Rows: t.Rows(), Parts: len(t.state.Parts),
+				ID: t.Definition().ID, Name: t.Name(), Rows: t.Rows(), Parts: len(t.state.Parts), CorruptParts: t.corruptParts(),
 				MemBytes: t.MemBytes(), ResidentBytes: t.ResidentBytes(), DiskBytes: t.DiskBytes(), IndexBytes: t.IndexBytes(),
 			})
 		}

@@ -283,6 +283,11 @@ func (r *recovery) openPart(ctx context.Context, def *table.Definition, id uint6
 		p.Drop()
 		return nil, fmt.Errorf("the catalog recorded commits %d to %d: %w", rec.Seq[0], rec.Seq[1], spill.ErrCorrupt)
 	}
+	if rec.Seq == [2]uint64{} {
+		// A record from before commits were noted. No version is older than the first, and
+		// the intervals of cubes begin behind 0.
+		rec.Seq = [2]uint64{1, 1}
+	}
 	p.SetSequence(rec.Seq[0], rec.Seq[1])
 	if p.Rows() != rec.Rows {
 		rows := p.Rows()
@@ -387,7 +392,7 @@ func (r *recovery) resume(context.Context) error {
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
 		r.c.jobs.notifyMerge(t.Def.ID)
-		if r.c.unfitParts(t.Def.ID) {
+		if t.Def.CubeOf != 0 || r.c.unfitParts(t.Def.ID) {
 			r.c.jobs.notify(t.Def.ID)
 		}
 	}

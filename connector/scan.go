@@ -35,6 +35,8 @@ type Scan struct {
 	held *catalog.Snapshot
 	scan *table.Scan
 	once sync.Once
+
+	pacer *pacer
 }
 
 // Scan begins to read a table. The caller closes the Scan. Errors: TABLE_NOT_FOUND,
@@ -98,7 +100,7 @@ func (s *Snapshot) scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 		held.Close()
 		return nil, readError(err, "scan", nameOf(t.Def).String())
 	}
-	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan}, nil
+	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan, pacer: &s.c.pacer}, nil
 }
 
 // resolve finds the table and turns a constraint by names into filters by ids.
@@ -148,6 +150,8 @@ func (s *Scan) Schema() *arrow.Schema { return s.scan.Schema() }
 // Next gives the next batch, which the caller releases, or io.EOF. Concurrent
 // callers get different batches; the order of batches is not fixed.
 func (s *Scan) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	s.pacer.begin()
+	defer s.pacer.end()
 	batch, err := s.scan.Next(ctx)
 	if err == nil || err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 		return batch, err
@@ -194,6 +198,8 @@ func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.A
 	if err != nil {
 		return nil, table.ScanStats{}, err
 	}
+	s.c.pacer.begin()
+	defer s.c.pacer.end()
 	states, stats, err := table.RunAggregate(ctx, s.c.env, t.Def, t.Parts, filters, aggregates, r.NoIndexes)
 	if err != nil {
 		return nil, stats, readError(err, "aggregate", nameOf(t.Def).String())

@@ -73,7 +73,7 @@ func mergeSparse(a, b []uint32) *Sketch {
 	}
 	all = append(append(all, a...), b...)
 	if len(all) <= maxSparse {
-		return &Sketch{sparse: all}
+		return &Sketch{sparse: slices.Clone(all)}
 	}
 	out := &Sketch{dense: make([]uint8, registers)}
 	out.raise(&Sketch{sparse: all})
@@ -155,7 +155,7 @@ func (s *Sketch) MemBytes() int64 {
 		return 0
 	}
 	const header = 48
-	return header + int64(4*cap(s.sparse)+cap(s.dense))
+	return header + int64(4*len(s.sparse)+len(s.dense))
 }
 
 // The forms of an encoded sketch.

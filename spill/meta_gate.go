@@ -65,6 +65,7 @@ type gateFS struct {
 	failures atomic.Int32
 	writers  atomic.Int32 // commits under way, which may wait for a table to be written
 	marks    *writtenMarks
+	copied   atomic.Pointer[error]  // a sync of a folder of the copy that failed: the library would panic
 	copyTo   atomic.Pointer[string] // the folder that a copy of the database is being made in; nil: none is
 	stop     chan struct{}          // closed before the library is, so that no pause holds it up
 	sinkOnce sync.Once
@@ -180,8 +181,11 @@ func (g *gateFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 // OpenDir gives a directory whose failed sync poisons.
 func (g *gateFS) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
-	if err != nil || g.copying(name) {
-		return f, err
+	if err != nil {
+		return nil, err
+	}
+	if g.copying(name) {
+		return &copyDir{File: f, gate: g}, nil
 	}
 	return &gateFile{File: f, gate: g, vital: true}, nil
 }
@@ -254,6 +258,20 @@ func (g *gateFS) MkdirAll(dir string, perm fs.FileMode) error {
 
 // Unwrap gives the file system below.
 func (g *gateFS) Unwrap() vfs.FS { return g.FS }
+
+// copyDir is a folder of a copy of the database. Its failed sync is kept for the one who makes the copy.
+type copyDir struct {
+	vfs.File
+	gate *gateFS
+}
+
+// Sync never fails.
+func (d *copyDir) Sync() error {
+	if err := d.File.Sync(); err != nil {
+		d.gate.copied.CompareAndSwap(nil, &err)
+	}
+	return nil
+}
 
 // gateFile is a file or directory on disk that the library writes.
 type gateFile struct {

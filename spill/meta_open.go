@@ -62,7 +62,7 @@ func (m *Meta) create(s *Store) error {
 	if err := errors.Join(db.Close(), m.failed.get()); err != nil {
 		return m.describe(err)
 	}
-	if err := s.syncDir(staged); err != nil {
+	if err := s.syncDirAlways(staged); err != nil {
 		return err
 	}
 	if err := s.fs.Remove(m.path); err != nil && !oserror.IsNotExist(err) {
@@ -71,7 +71,7 @@ func (m *Meta) create(s *Store) error {
 	if err := s.fs.Rename(staged, m.path); err != nil {
 		return fmt.Errorf("name metadata: %w", diskError(err))
 	}
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
 }
 
 // open opens the database, unless it has less than the witness says was acknowledged.
@@ -99,7 +99,12 @@ func (m *Meta) open(s *Store) error {
 		return err
 	}
 	m.order.number = db.number
-	if err = m.finish(t.missing(db.number)); err == nil && !t.there && db.number > 0 {
+	ids, err := s.ListParts()
+	if err == nil {
+		err = m.finish(t.missing(db.number))
+	}
+	// A database that lost all it had has the number 0; parts tell it from a new one.
+	if err == nil && !t.there && (db.number > 0 || len(ids) > 0) {
 		m.log.Warn("the record of what was acknowledged is not there; going on with what the metadata holds, and part files that it does not name are kept",
 			"file", s.path(witnessName), "changes", db.count, "last", db.number, "kept", s.path(lostName))
 		m.keepStrays = true

@@ -169,25 +169,23 @@ func newWitness(s *Store, t testimony, acked uint64) (*witness, error) {
 	return w, nil
 }
 
-// createWitness makes the file in full length, so that notes never need room, and names it when it is whole.
+// createWitness makes the file and names it when it is whole.
 func createWitness(s *Store, path string, acked uint64) error {
 	staged := s.path("tmp", witnessName)
-	f, err := s.fs.Create(staged, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("make %q: %w", staged, diskError(err))
-	}
-	b := make([]byte, 2*slotBytes)
-	copy(b, encodeNote(nil, note{number: acked, acked: acked}))
-	if _, err = f.Write(b); err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %q: %w", staged, diskError(err))
+	if err := writeWitness(s.fs, staged, acked); err != nil {
+		return err
 	}
 	if err := s.fs.Rename(staged, path); err != nil {
 		return fmt.Errorf("name %q: %w", path, diskError(err))
 	}
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
+}
+
+// writeWitness makes the file in full length, so that notes never need room.
+func writeWitness(fs vfs.FS, path string, acked uint64) error {
+	b := make([]byte, 2*slotBytes)
+	copy(b, encodeNote(nil, note{number: acked, acked: acked}))
+	return writeSynced(fs, path, b)
 }
 
 // write puts a note on stable storage. One without a batch says that its own number is acknowledged. After an error it is unknown what the file holds.

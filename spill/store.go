@@ -261,6 +261,11 @@ func (s *Store) syncDir(dir string) error {
 	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
+	return s.syncDirAlways(dir)
+}
+
+// syncDirAlways is syncDir whatever the durability, for names that are made once and without which nothing can be read.
+func (s *Store) syncDirAlways(dir string) error {
 	err := syncDirectory(s.fs, dir)
 	if errors.Is(err, errSyncFailed) {
 		s.failed.set(err)

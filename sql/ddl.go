@@ -125,8 +125,14 @@ func (c *compiler) call(call *grammar.Call) (*action, error) {
 		return done(Definition, func() error { return conn.Process(c.run.ctx, table) }), err
 	case name == "system.evict" && len(call.Arguments) == 0:
 		return done(Definition, func() error { conn.EvictAll(); return nil }), nil
+	case name == "system.checkpoint" && len(call.Arguments) == 1:
+		if call.Arguments[0].Scalar == nil {
+			return nil, badArgument("system.checkpoint wants the directory as a string, for example CALL system.checkpoint('/backup/monday')")
+		}
+		dir := call.Arguments[0].Scalar.Text()
+		return done(Definition, func() error { _, err := conn.Checkpoint(c.run.ctx, dir); return err }), nil
 	}
-	return nil, badArgument("procedure %s with %d arguments does not exist, known are: system.process(table), system.evict()", call.Procedure, len(call.Arguments))
+	return nil, badArgument("procedure %s with %d arguments does not exist, known are: system.process(table), system.evict(), system.checkpoint('dir')", call.Procedure, len(call.Arguments))
 }
 
 // argumentTable reads a table name given as a name or as a string.

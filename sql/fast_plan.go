@@ -144,19 +144,22 @@ func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, 
 	}}, nil
 }
 
+// request is the scan of a projection.
+func (f *fastPlan) request(in settings, c predicate.Constraint) connector.ScanRequest {
+	r := connector.ScanRequest{Table: f.table, Columns: f.columns, Constraint: c, Limit: -1, NoIndexes: !in.indexes, Order: f.order}
+	if f.limit > 0 && f.limit+f.offset >= f.limit {
+		r.Limit = f.limit + f.offset
+	}
+	return r
+}
+
 // scan answers a projection.
 func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot, c predicate.Constraint) (*output, error) {
-	request := connector.ScanRequest{Table: f.table, Columns: f.columns, Constraint: c, Limit: -1, NoIndexes: !in.indexes}
-	if f.limit >= 0 {
-		if f.limit+f.offset > 0 && f.limit+f.offset >= f.limit {
-			request.Limit = f.limit + f.offset
-		}
-		if f.limit == 0 {
-			return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
-		}
+	if f.limit == 0 {
+		return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
 	}
-	begin := snapshot.Scan
-	if request.Order = f.order; f.order != nil {
+	request, begin := f.request(in, c), snapshot.Scan
+	if f.order != nil {
 		begin = snapshot.OrderedScan
 	}
 	scan, err := begin(x.ctx, request)

@@ -61,7 +61,7 @@ func (p *plan) bind(where *constraint.Predicate, params []any) ([]constraint.Lit
 	for i, r := range refs {
 		out[i] = r.Literal
 		if r.Param != "" {
-			out[i] = p.paramLiteral(r.Param, params)
+			out[i] = constraint.Cast(p.paramLiteral(r.Param, params), r.Cast)
 		}
 	}
 	return out, nil

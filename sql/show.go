@@ -264,12 +264,12 @@ func (c *compiler) showParts(q grammar.QualifiedName) (*action, error) {
 	r := newRelation(
 		field("id", intColumn), field("rows", intColumn), field("page_groups", intColumn), field("state", textColumn),
 		field("location", textColumn), field("sorted_by", textColumn), field("mem_bytes", intColumn),
-		field("resident_bytes", intColumn), field("disk_bytes", intColumn), field("index_bytes", intColumn),
+		field("resident_bytes", intColumn), field("disk_bytes", intColumn), field("index_bytes", intColumn), field("reason", textColumn),
 	)
 	return c.listing(r, func(r *relation) error {
 		for _, p := range t.Parts() {
 			r.add(int64(p.ID), p.Rows, int64(p.Groups), p.State, p.Location, strings.Join(p.SortedBy, ", "),
-				p.MemBytes, p.ResidentBytes, p.DiskBytes, p.IndexBytes)
+				p.MemBytes, p.ResidentBytes, p.DiskBytes, p.IndexBytes, p.Reason)
 		}
 		return nil
 	}), nil

@@ -136,6 +136,9 @@ func (s *Session) compile(x *execution, text string, in settings) (*action, erro
 	case st.Explain != nil:
 		return c.explain(st.Explain)
 	}
+	if a, err := c.cubeStatement(st); a != nil || err != nil {
+		return a, err
+	}
 	return c.definition(st)
 }
 

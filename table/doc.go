@@ -6,11 +6,13 @@
 // the spill package's buffer pool. A part is fresh when a Builder made it (rows
 // in arrival order, zone maps only) and processed when Process made it (rows in
 // the order of the table's sorted_by property, with zone maps, sparse index and
-// bloom filters). Both kinds answer the same questions with the same rows.
+// bloom filters); MergeSorted makes such parts of others that are sorted already.
+// Both kinds answer the same questions with the same rows.
 //
 // The main types are Definition (what a table is), Env (where its bytes live),
 // Part, Builder (record batches in, part out), Scan (parts in, record batches
-// out) and AggregateState (what RunAggregate returns).
+// out, in any order or in one that the parts have), AggregateState (what RunAggregate
+// returns) and Group (what RunGroups returns).
 //
 // # Invariants
 //

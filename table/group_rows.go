@@ -2,7 +2,9 @@ package table
 
 import (
 	"context"
-	"strings"
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -20,8 +22,8 @@ type groupWorker struct {
 	cols   []arrow.Array // of the keys; nil: all NULL
 
 	// Groups by the value of a single key column, beside groupTable.
-	ints  map[int64]int32
-	texts map[string]int32
+	ints  []intEntry
+	texts []textEntry
 
 	ids    []int32 // group of each selected row
 	counts []int32 // rows of each group in this page group, then where they end
@@ -191,48 +193,81 @@ func (w *groupWorker) assign(rows []int32) error {
 	return nil
 }
 
-// assignInts looks only at values that differ from the one before.
+// cacheBits is log2 of the entries of the caches from values to groups: as many as
+// there are groups where this package is called, and small enough for the processor's
+// own cache.
+const cacheBits = 12
+
+// intEntry and textEntry remember the group of a value, in the place that its hash
+// gives; another value with the same hash takes the place.
+type (
+	intEntry struct {
+		value int64
+		next  int32 // group + 1; 0: empty
+	}
+	textEntry struct {
+		value string
+		next  int32
+	}
+)
+
+// mix spreads a word over cacheBits bits (Fibonacci hashing).
+func mix(w uint64) uint64 { return w * 0x9E3779B97F4A7C15 >> (64 - cacheBits) }
+
 func assignInts[T ~int8 | ~int16 | ~int32 | ~int64](w *groupWorker, values []T, rows []int32) error {
 	if w.ints == nil {
-		w.ints = map[int64]int32{}
+		w.ints = make([]intEntry, 1<<cacheBits)
 	}
-	var last T
-	id, known := int32(0), false
+	ids := w.ids
 	for _, row := range rows {
-		if v := values[row]; !known || v != last {
-			var err error
-			if id, known = w.ints[int64(v)]; !known {
-				if id, err = w.find(int(row)); err != nil {
-					return err
-				}
-				w.ints[int64(v)] = id
+		v := int64(values[row])
+		e := &w.ints[mix(uint64(v))]
+		if e.next == 0 || e.value != v {
+			id, err := w.find(int(row))
+			if err != nil {
+				return err
 			}
-			last, known = v, true
+			*e = intEntry{v, id + 1}
 		}
-		w.ids = append(w.ids, id)
+		ids = append(ids, e.next-1)
 	}
+	w.ids = ids
 	return nil
 }
 
 func (w *groupWorker) assignTexts(arr *array.String, rows []int32) error {
 	if w.texts == nil {
-		w.texts = map[string]int32{}
+		w.texts = make([]textEntry, 1<<cacheBits)
 	}
-	last, id, known := "", int32(0), false
+	ids := w.ids
 	for _, row := range rows {
-		if v := arr.Value(int(row)); !known || v != last {
-			var err error
-			if id, known = w.texts[v]; !known {
-				if id, err = w.find(int(row)); err != nil {
-					return err
-				}
-				w.texts[strings.Clone(v)] = id // v lies in the page
+		v := arr.Value(int(row))
+		e := &w.texts[textHash(v)]
+		if e.next == 0 || e.value != v {
+			id, err := w.find(int(row))
+			if err != nil {
+				return err
 			}
-			last, known = v, true
+			*e = textEntry{w.groups.list[id].keys[0].AsBytes(), id + 1} // v lies in the page
 		}
-		w.ids = append(w.ids, id)
+		ids = append(ids, e.next-1)
 	}
+	w.ids = ids
 	return nil
+}
+
+// textHash looks at the length, the first and the last eight bytes.
+func textHash(v string) uint64 {
+	n := len(v)
+	if n >= 8 {
+		b := unsafe.Slice(unsafe.StringData(v), n)
+		return mix(binary.LittleEndian.Uint64(b) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(b[n-8:]), 31) ^ uint64(n)<<56)
+	}
+	var w uint64
+	for i := range n {
+		w = w<<8 | uint64(v[i])
+	}
+	return mix(w ^ uint64(n)<<56)
 }
 
 // find gives the group of one row by its encoded keys.

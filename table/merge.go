@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -272,16 +273,18 @@ func (m *merging) locate(page int, rows []sortidx.RunRow) mergedPage {
 
 // column copies column i of a segment whose first page is page group first of the result.
 func (m *merging) column(ctx context.Context, a *assembly, i, first int, pages []mergedPage) error {
-	work, workCtx := newWorkGroup(ctx, m.work)
+	work, workCtx := newWorkGroup(ctx, min(m.work, m.crew()))
 	for k, p := range pages {
 		if workCtx.Err() != nil {
 			break
 		}
 		work.Go(func() error {
+			began := time.Now()
 			if err := m.copyPage(workCtx, a, i, first+k, p); err != nil {
 				return fmt.Errorf("page group %d: %w", first+k, err)
 			}
 			m.report(len(p.rows))
+			m.pace(workCtx, began)
 			return nil
 		})
 	}

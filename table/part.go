@@ -106,6 +106,15 @@ func (p *Part) SetSequence(lo, hi uint64) {
 // Durable tells whether the part has a file; false for memory parts.
 func (p *Part) Durable() bool { return p.file != nil }
 
+// Damage gives the first damage that a reader met in the part's file; nil when none
+// did, and for a part without a file.
+func (p *Part) Damage() error {
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Damage()
+}
+
 // SortedBy returns the order of the rows, nil when they have none. Read only.
 func (p *Part) SortedBy() []SortKey { return p.sortedBy }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -21,6 +22,12 @@ type ProcessOptions struct {
 	// Progress, if set, hears how far the work is. Calls come one at a time, with
 	// doneRows never decreasing and totalRows the rows of all sources.
 	Progress func(doneRows, totalRows int64)
+	// Pace, if set, is called between pages with the time that the last one took. It may
+	// wait, to leave the processor and the disk to others. Called by several goroutines.
+	Pace func(ctx context.Context, worked time.Duration)
+	// Busy, if set, tells before each step whether others want to work too: the step then
+	// takes one goroutine less than Env.Workers, where there are more than one.
+	Busy func() bool
 }
 
 // Process makes processed parts that hold the rows of all sources: sorted by the
@@ -248,7 +255,23 @@ func (p *processor) argsort(ctx context.Context, groups []source) ([]uint32, err
 		}
 		keys[k] = pages
 	}
-	return sortidx.Argsort(ctx, p.fields, keys, p.env.workers())
+	return sortidx.Argsort(ctx, p.fields, keys, p.crew())
+}
+
+// crew is how many goroutines the next step may use.
+func (p *processor) crew() int {
+	n := p.env.workers()
+	if n > 1 && p.o.Busy != nil && p.o.Busy() {
+		return n - 1
+	}
+	return n
+}
+
+// pace lets others work after a piece of work that began at the time given.
+func (p *processor) pace(ctx context.Context, began time.Time) {
+	if p.o.Pace != nil {
+		p.o.Pace(ctx, time.Since(began))
+	}
 }
 
 // report adds finished cells (rows of one column) to the progress.

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -71,7 +72,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 			return err
 		}
 	}
-	work, workCtx := newWorkGroup(ctx, p.env.workers())
+	work, workCtx := newWorkGroup(ctx, p.crew())
 	for _, o := range outs {
 		for g, lo := 0, o.lo; lo < o.hi && workCtx.Err() == nil; g, lo = g+1, lo+p.env.PageRows {
 			work.Go(func() error {
@@ -91,6 +92,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 
 // outputPage makes page group g of one output, which begins at row lo of the run.
 func (p *processor) outputPage(ctx context.Context, from *gather, o output, g, lo int) error {
+	began := time.Now()
 	hi := min(lo+p.env.PageRows, o.hi)
 	page, err := from.page(ctx, o.a.part.owner(), lo, hi)
 	if err == nil {
@@ -100,6 +102,7 @@ func (p *processor) outputPage(ctx context.Context, from *gather, o output, g, l
 		return fmt.Errorf("page group %d: %w", g, err)
 	}
 	p.report(hi - lo)
+	p.pace(ctx, began)
 	return nil
 }
 

@@ -116,6 +116,7 @@ var (
 	descTables    = prometheus.NewDesc("memconn_tables", "Tables in the newest version.", nil, nil)
 	descRows      = prometheus.NewDesc("memconn_rows", "Rows in the newest version.", nil, nil)
 	descParts     = prometheus.NewDesc("memconn_parts", "Parts in the newest version.", nil, nil)
+	descCorrupt   = prometheus.NewDesc("memconn_corrupt_parts", "Parts that could not be opened or in which a reader met damage.", nil, nil)
 	descSnapshots = prometheus.NewDesc("memconn_open_snapshots", "Open snapshots.", nil, nil)
 	descWrites    = prometheus.NewDesc("memconn_staged_writes", "Staged writes that are neither committed nor aborted.", nil, nil)
 	descIngested  = prometheus.NewDesc("memconn_ingested_bytes_total", "Bytes of part files and records that writes committed.", nil, nil)
@@ -128,7 +129,7 @@ var (
 func (c *memoryCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted,
-		descTables, descRows, descParts, descSnapshots, descWrites, descIngested, descRewritten, descJobs, descRunning, descTickets,
+		descTables, descRows, descParts, descCorrupt, descSnapshots, descWrites, descIngested, descRewritten, descJobs, descRunning, descTickets,
 	} {
 		ch <- d
 	}
@@ -151,14 +152,16 @@ func (c *memoryCollector) Collect(ch chan<- prometheus.Metric) {
 	counter(descLoaded, float64(u.LoadedBytes))
 	counter(descEvictions, float64(u.Evictions))
 	counter(descEvicted, float64(u.EvictedBytes))
-	var rows, parts float64
+	var rows, parts, corrupt float64
 	for _, t := range info.Tables {
 		rows += float64(t.Rows)
 		parts += float64(t.Parts)
+		corrupt += float64(t.CorruptParts)
 	}
 	gauge(descTables, float64(len(info.Tables)))
 	gauge(descRows, rows)
 	gauge(descParts, parts)
+	gauge(descCorrupt, corrupt)
 	gauge(descSnapshots, float64(info.Snapshots))
 	gauge(descWrites, float64(info.StagedWrites))
 	counter(descIngested, float64(info.IngestedBytes))

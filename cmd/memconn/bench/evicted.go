@@ -17,7 +17,7 @@ const (
 	evictedBudgetMin                   = 48 << 20
 	evictedScanMust, evictedScanGoal   = 1, 2
 	evictedPointLimitMs, evictedPointX = 5, 5 // the goal is 1 ms
-	evictedRowBytes                    = 40   // of the four columns in memory
+	evictedRowBytes                    = 38   // of the four columns in memory
 )
 
 // evictedScenario puts a table of four times the memory into memconn, and into a

@@ -106,7 +106,14 @@ func Run(ctx context.Context, o Options, emit func(Result)) (err error) {
 			continue
 		}
 		s.say("%s", one.name)
-		if err := one.run(ctx, s); err != nil {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = one.run(ctx, s)
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // whatever the layer made of it
+		}
+		if err != nil {
 			return fmt.Errorf("scenario %s: %w", one.name, err)
 		}
 	}

@@ -36,12 +36,16 @@ func smallInsertsScenario(ctx context.Context, s *suite) (err error) {
 	var ours, theirs []time.Duration
 	for round := range s.o.Repeats {
 		s.say("small inserts, round %d of %d", round+1, s.o.Repeats)
-		took, err := insertSmall(ctx, own, total)
+		err := s.profiled("small-inserts", func() error {
+			took, err := insertSmall(ctx, own, total)
+			ours = append(ours, took)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		ours = append(ours, took)
-		if took, err = s.setSmall(ctx, total, round); err != nil {
+		took, err := s.setSmall(ctx, total, round)
+		if err != nil {
 			return err
 		}
 		theirs = append(theirs, took)
