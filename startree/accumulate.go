@@ -23,7 +23,8 @@ type accumulator interface {
 	// absorb merges the states of other, of the same spec; its group i is group to[i]
 	// here. other is empty afterwards.
 	absorb(other accumulator, to []uint32)
-	// appendStates appends the states of the groups in order to the spec's columns.
+	// appendStates appends the states of the groups in order to the spec's columns. After
+	// settle with an order, order is a piece of that.
 	appendStates(order []uint32, out []array.Builder)
 	// shrink gives up memory that repeated values take.
 	shrink()

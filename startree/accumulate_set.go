@@ -207,12 +207,12 @@ func (a *setAcc) count(g uint32) int64 {
 func (a *setAcc) appendStates(order []uint32, out []array.Builder) {
 	b := out[0].(*array.BinaryBuilder)
 	var set []byte
-	for _, g := range order {
+	for i, g := range order {
 		if a.lone != nil && a.lone[g].size > 0 {
 			b.Append(a.arena[a.lone[g].at : a.lone[g].at+a.lone[g].size])
 			continue
 		}
-		words := a.done.of(g)
+		words := a.done.piece(order, i)
 		if a.strings == nil {
 			set = appendWordSet(set[:0], a.form.kind, words)
 		} else {

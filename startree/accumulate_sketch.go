@@ -130,12 +130,12 @@ func (a *sketchAcc) absorb(other accumulator, to []uint32) {
 func (a *sketchAcc) appendStates(order []uint32, out []array.Builder) {
 	b := out[0].(*array.BinaryBuilder)
 	var sketch []byte
-	for _, g := range order {
+	for i, g := range order {
 		if d := a.dense[g]; d > 0 {
 			sketch = append(sketch[:0], sketchTagDense)
 			sketch = append(sketch, a.registers[int(d-1)<<sketchBits:int(d)<<sketchBits]...)
 		} else {
-			sketch = appendSparse(sketch[:0], a.done.of(g))
+			sketch = appendSparse(sketch[:0], a.done.piece(order, i))
 		}
 		b.Append(sketch)
 	}

@@ -156,6 +156,8 @@ func (w *cellWriter) group(ctx context.Context, plan *cellPlan, f *feed, done fu
 		return nil, err
 	}
 	if len(mu.runs) == 0 {
+		// What all may hold together, one may hold alone.
+		crew.members[0].max = w.limit * int64(len(crew.members))
 		if _, err := crew.join(ctx); err != nil && (!errors.Is(err, spill.ErrBudget) || len(plan.keys) == 0) {
 			return nil, err
 		}
@@ -190,7 +192,7 @@ func (w *cellWriter) writeRun(ctx context.Context, plan *cellPlan, g *groups) ([
 	if err := sink.add(ctx, g, order); err != nil {
 		return nil, err
 	}
-	large := g.bytes() > shrinkAt
+	large := g.bytes() > w.env.Pool.Budget()/8
 	g.reset()
 	if large {
 		// The heap would keep what the groups took until its next collection, beside the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -180,7 +181,10 @@ func disjointRegions(r *rand.Rand, base *table.Definition, d *Definition) []pred
 // and compaction answer as the base does, which answers as DuckDB does.
 func TestCubeEqualsBase(t *testing.T) {
 	used, asked := 0, 0
-	rounds := 40
+	rounds := 14
+	if os.Getenv("TEST_LONG") != "" {
+		rounds = 400
+	}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		w := newWorld(t, 64<<20, 1<<(3+r.IntN(5)))

@@ -139,7 +139,7 @@ var errDisk = errors.New("the disk fails")
 func TestBuildWithFailingDisk(t *testing.T) {
 	rows := randomRows(rand.New(rand.NewPCG(6, 6)), 1500)
 	failures := 0
-	for n := int64(1); ; n += 5 {
+	for n := int64(1); ; n += 9 {
 		var left atomic.Int64
 		w := newWorldOn(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 			switch op.Kind {

@@ -79,6 +79,16 @@ func (s *gathered) of(g uint32) []uint64 {
 	return s.words[k.at : k.at+k.n]
 }
 
+// piece gives the words of group order[i]. order is a piece of the order that the groups
+// are kept in, if they are kept in one: then no place has to be looked up.
+func (s *gathered) piece(order []uint32, i int) []uint64 {
+	if s.place == nil {
+		return s.of(order[i])
+	}
+	k := s.spans[int(s.place[order[0]])+i]
+	return s.words[k.at : k.at+k.n]
+}
+
 // keep shortens the words of a group to the first n.
 func (s *gathered) keep(g uint32, n int) {
 	if s.place != nil {
