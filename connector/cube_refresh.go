@@ -149,8 +149,17 @@ func (b *cubeBuild) addDeltas(ctx context.Context, cube *Cube, stale []*regionGr
 		}
 		return segments, nil
 	}))
-	if CodeOf(err) == CodeCubeNotFound {
+	return outcomeOf(err)
+}
+
+// outcomeOf is the result of an attempt that published, or failed to. Who came second to
+// another change of the cube looks again at what is left to do.
+func outcomeOf(err error) jobResult {
+	switch CodeOf(err) {
+	case CodeCubeNotFound:
 		return jobResult{}
+	case CodeConflict:
+		return jobResult{more: true}
 	}
 	return jobResult{err: err, more: err == nil}
 }
@@ -239,8 +248,5 @@ func (b *cubeBuild) compact(ctx context.Context, cube *Cube, joined []startree.S
 		}
 		return append(left, segment), nil
 	}))
-	if CodeOf(err) == CodeCubeNotFound {
-		return jobResult{}
-	}
-	return jobResult{err: err, more: err == nil}
+	return outcomeOf(err)
 }

@@ -1,6 +1,9 @@
 // Package connector is what SQL engines call, the embedded one and remote ones
 // alike: metadata, scans, aggregates, staged writes, background jobs, memory.
 //
+// Cubes (cube*.go) are hidden tables of aggregate states that follow their base table;
+// Snapshot.ChooseCube and AggregateGroups answer grouped aggregates with them.
+//
 // Main types: Connector (an open data directory), Snapshot (one version of all
 // tables), Scan, Write and PageSink (staged rows, visible after Commit), Error (a
 // Code and a message, returned everywhere), InspectReport.

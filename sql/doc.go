@@ -22,6 +22,11 @@
 //     taken out, and a prepared statement holds its own, so repeated statements
 //     pay neither parser nor planner.
 //
+// A SELECT over a table with cubes (cube*.go) may be replaced by a scan of groups that
+// the connector makes of cells and rows: finished groups, or finer ones that DuckDB
+// groups again. The replacement is taken only if DuckDB gives it the columns of the
+// original, by itself and to the type.
+//
 // Invariants:
 //
 //  1. One snapshot per statement (INV-1): all tables and counts of a statement

@@ -72,6 +72,7 @@ func runDemo(ctx context.Context, out io.Writer, sabotage func(string, *tour) er
 		{"Process: sort, index, spill", t.process},
 		{"Ask again: the same answers from a fraction of the rows", t.askProcessed},
 		{"Evict every page, and ask once more from disk", t.evict},
+		{"Let a cube answer, new rows included", t.cube},
 		{"Insert a row, restart, and find everything again", t.restart},
 		{"Refuse a wrong statement, and go on", t.refuse},
 	} {

@@ -161,6 +161,7 @@ type restAnswer struct {
 	Stats struct {
 		RowsTotal, RowsRead, PageGroupsTotal, PageGroupsRead, BytesLoaded int64
 		ElapsedMs                                                         float64
+		Cube                                                              string
 	} `json:"stats"`
 }
 

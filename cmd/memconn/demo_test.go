@@ -11,7 +11,7 @@ import (
 func TestDemoChecksOut(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, runDemo(t.Context(), &out, nil), out.String())
-	require.Contains(t, out.String(), "All 9 steps checked out")
+	require.Contains(t, out.String(), "All 10 steps checked out")
 }
 
 // TestDemoNoticesWhatIsWrong spoils the table after a step, behind the tour's

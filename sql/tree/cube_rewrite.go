@@ -30,6 +30,7 @@ type rewriter struct {
 	finished bool
 	where    bool // a condition of WHERE: no aggregates
 	order    bool // inside ORDER BY, where aliases come before columns
+	inside   int  // depth of functions and casts around the expression
 	form     Form
 }
 
@@ -125,7 +126,11 @@ func (w *rewriter) expression(value any) any {
 		return w.column(o)
 	case "FUNCTION":
 		return w.function(o)
-	case "CAST", "COMPARISON", "BETWEEN", "CONJUNCTION", "OPERATOR", "CASE", "COLLATE":
+	case "CAST":
+		w.inside++
+		defer func() { w.inside-- }()
+		return w.fields(o)
+	case "COMPARISON", "BETWEEN", "CONJUNCTION", "OPERATOR", "CASE", "COLLATE":
 		if o["type"] == "GROUPING_FUNCTION" && w.finished {
 			w.fail("GROUPING is left to do")
 		}
@@ -180,6 +185,8 @@ func (w *rewriter) column(o object) any {
 	}
 	d, ok := w.dimension(o)
 	switch {
+	case ok && w.inside > 0 && arrow.IsFloating(w.scan.Table.Columns[d.Index].Type.ID()):
+		w.fail("a function of %s can tell -0.0 from 0.0, which are one group", w.scan.Table.Columns[d.Index].Name)
 	case ok:
 		w.use(d)
 	case alias && !w.where:
@@ -214,7 +221,9 @@ func (w *rewriter) function(o object) any {
 		return o
 	}
 	out := clone(o)
+	w.inside++
 	out["children"] = w.list(o["children"])
+	w.inside--
 	return out
 }
 
