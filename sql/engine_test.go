@@ -30,9 +30,15 @@ type world struct {
 // checked to be given back, when the test ends.
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
+	return newWorldOfPages(t, o, 64)
+}
+
+// newWorldOfPages is newWorld with another number of rows in a page.
+func newWorldOfPages(t testing.TB, o Options, pageRows int) *world {
+	t.Helper()
 	ctx := context.Background()
 	conn, err := connector.Open(ctx, connector.Options{
-		DataDir: "/data", FS: vfs.NewMem(), MemoryBudgetBytes: 256 << 20, PageRows: 64, PartTargetBytes: 1 << 20, Workers: 1,
+		DataDir: "/data", FS: vfs.NewMem(), MemoryBudgetBytes: 256 << 20, PageRows: pageRows, PartTargetBytes: 1 << 20, Workers: 1,
 	})
 	require.NoError(t, err)
 	o.Threads = 2
