@@ -14,6 +14,7 @@ type Config struct {
 	Processing Processing
 	Spill      Spill
 	SQL        SQL
+	Cubes      Cubes
 	Limits     Limits
 	Shutdown   Shutdown
 	Log        Log
@@ -38,6 +39,11 @@ type Auth struct {
 // TLS names PEM files; all empty serves plaintext.
 type TLS struct {
 	Cert, Key, ClientCA string
+}
+
+// Cubes says how cubes follow their tables.
+type Cubes struct {
+	Refresh string // auto: new rows get their cells in the background; manual
 }
 
 // Memory bounds everything that the process holds.

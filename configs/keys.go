@@ -52,6 +52,7 @@ var keys = []key{
 	{name: "sql.temp_dir", kind: kindText, text: func(c *Config) *string { return &c.SQL.TempDir }},
 	{name: "sql.statement_timeout", kind: kindPeriod, def: "0s", period: func(c *Config) *time.Duration { return &c.SQL.StatementTimeout }},
 	{name: "sql.max_result_bytes", kind: kindBytes, def: "0", bytes: func(c *Config) *int64 { return &c.SQL.MaxResultBytes }},
+	{name: "cubes.refresh", kind: kindChoice, def: "auto", choices: []string{"auto", "manual"}, text: func(c *Config) *string { return &c.Cubes.Refresh }},
 	{name: "limits.statement_bytes", kind: kindBytes, def: "16MiB", min: 1 << 10, bytes: func(c *Config) *int64 { return &c.Limits.StatementBytes }},
 	{name: "limits.statements", kind: kindInt, def: "256", min: 1, num: func(c *Config) *int { return &c.Limits.Statements }},
 	{name: "limits.streams", kind: kindInt, def: "1024", min: 1, num: func(c *Config) *int { return &c.Limits.Streams }},

@@ -45,6 +45,8 @@ type publisher struct {
 	ids     *idSource
 	sync    bool // durability: every edit is synced before it is acknowledged
 
+	turn sync.Mutex // held while a batch is made durable and visible, and by who needs that none is
+
 	mu struct {
 		sync.Mutex
 		queue   []*pending
@@ -89,7 +91,9 @@ func (p *publisher) lead(own *pending) {
 			w.err = failed
 		}
 	} else {
+		p.turn.Lock()
 		p.publishBatch(batch)
+		p.turn.Unlock()
 	}
 	p.mu.Lock()
 	if len(p.mu.queue) > 0 {

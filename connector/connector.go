@@ -27,6 +27,9 @@ type Connector struct {
 	publisher *publisher
 	writes    *writeRegistry
 	jobs      *jobRunner
+	written   writtenBytes
+	cubes     cubeCache
+	pacer     pacer
 
 	life struct {
 		sync.Mutex

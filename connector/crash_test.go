@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -113,6 +115,13 @@ func life() []step {
 		}},
 		appendStep("replace", connector.WriteRequest{Create: &asSpec, CreateOptions: connector.CreateOptions{OrReplace: true}}, []int64{8, 9}),
 		{"drop", func(c *connector.Connector) error { return c.DropTable(ctx, tname("t"), false) }, func(s state) state { return s.with("t", nil) }},
+		{"alter", func(c *connector.Connector) error {
+			return c.AlterTable(ctx, tname("w"), connector.TableChange{
+				SortedBy: &[]connector.SortSpec{{Column: "k", Desc: true}}, IndexColumns: &[]string{"s"},
+				AddColumns: []connector.ColumnAdd{{Column: connector.ColumnSpec{Name: "n", Type: arrow.PrimitiveTypes.Float64}}},
+			})
+		}, same},
+		{"drop index", func(c *connector.Connector) error { return c.DropIndex(ctx, "", "w_s", false) }, same},
 		appendStep("last insert", to("w"), sequence(2, 100)),
 		processStep("w"),
 	}
@@ -162,10 +171,20 @@ func reopen(t testing.TB, fs vfs.FS, possible []state, context string) {
 // TestCrashAtRandomPoints clones the disk as a crash would leave it, at file system
 // calls all over a scripted life with background jobs, and reopens each clone.
 func TestCrashAtRandomPoints(t *testing.T) {
-	t.Run("commit", func(t *testing.T) { crashTest(t, spill.DurabilityCommit) })
-	// Metadata that is synced late may be lost from some point on, but what is left
-	// must be a state that once was.
-	t.Run("interval", func(t *testing.T) { crashTest(t, spill.DurabilityInterval) })
+	for seed := range uint64(longer(1, 25)) {
+		t.Run(fmt.Sprintf("commit, seed %d", seed), func(t *testing.T) { crashTest(t, spill.DurabilityCommit, seed) })
+		// Metadata that is synced late may be lost from some point on, but what is left
+		// must be a state that once was.
+		t.Run(fmt.Sprintf("interval, seed %d", seed), func(t *testing.T) { crashTest(t, spill.DurabilityInterval, seed) })
+	}
+}
+
+// longer gives the second number when the environment asks for long tests.
+func longer(normal, long int) int {
+	if os.Getenv("TEST_LONG") != "" {
+		return long
+	}
+	return normal
 }
 
 // crashPoint is a clone of the disk and what may be found on it.
@@ -212,8 +231,8 @@ func (k *crashCamera) now(current string, possible ...state) {
 	k.mu.armed, k.mu.current, k.mu.possible = true, current, possible
 }
 
-func crashTest(t *testing.T, durability spill.Durability) {
-	k := &crashCamera{mem: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(1, 2))}
+func crashTest(t *testing.T, durability spill.Durability, seed uint64) {
+	k := &crashCamera{mem: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(1, 2+seed))}
 	o := hostile(errorfs.Wrap(k.mem, k))
 	o.Durability = durability
 	c := open(t, o)
@@ -245,7 +264,7 @@ func crashTest(t *testing.T, durability spill.Durability) {
 func TestFileSystemFaults(t *testing.T) {
 	total := runWithFault(t, func(int64) bool { return false })
 	require.Greater(t, total, int64(300))
-	stride := max(1, total/200)
+	stride := max(1, total/int64(longer(200, 1000)))
 	rng := rand.New(rand.NewPCG(3, 7))
 	for n := rng.Int64N(stride); n < total; n += 1 + rng.Int64N(2*stride) {
 		runWithFault(t, func(i int64) bool { return i == n })

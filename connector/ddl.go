@@ -3,6 +3,7 @@ package connector
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/memconn/memconn/table"
 	"github.com/memconn/memconn/table/catalog"
@@ -79,7 +80,7 @@ func (c *Connector) DropSchema(ctx context.Context, name string, ifExists, casca
 		ch := &change{edit: &catalog.Edit{DropSchemas: []string{shown}}}
 		ch.remove(schemaKey(name))
 		for _, t := range tables {
-			ch.dropTable(t)
+			ch.dropTable(cur, t)
 			dropped = append(dropped, t.Def.ID)
 		}
 		return ch, nil
@@ -90,15 +91,29 @@ func (c *Connector) DropSchema(ctx context.Context, name string, ifExists, casca
 	return err
 }
 
-// dropTable adds the removal of a table, its parts and their records.
-func (ch *change) dropTable(t *catalog.TableState) {
+// dropTable adds the removal of a table with its cubes.
+func (ch *change) dropTable(cur *catalog.Version, t *catalog.TableState) {
+	ch.dropOneTable(t)
+	for _, id := range cubeIDs(cur, t.Def.ID) {
+		if cube, ok := cur.TableByID(id); ok {
+			ch.dropOneTable(cube)
+		}
+	}
+}
+
+// dropOneTable adds the removal of a table, its parts and their records.
+func (ch *change) dropOneTable(t *catalog.TableState) {
+	if slices.Contains(ch.edit.DropTables, t.Def.ID) {
+		return // a cube in the schema of its table, for example
+	}
 	ch.edit.DropTables = append(ch.edit.DropTables, t.Def.ID)
 	ch.remove(tableKey(t.Def.ID))
 	ch.removePartRecords(t)
 }
 
-// dropAllParts adds the removal of every part of a table that stays.
-func (ch *change) dropAllParts(t *catalog.TableState) {
+// dropAllParts adds the removal of every part of a table that stays. cur is the
+// version that the change is planned for.
+func (ch *change) dropAllParts(cur *catalog.Version, t *catalog.TableState) {
 	var ids []uint64
 	for _, p := range t.Parts {
 		ids = append(ids, p.ID())
@@ -114,6 +129,16 @@ func (ch *change) dropAllParts(t *catalog.TableState) {
 	}
 	ch.edit.DropParts[t.Def.ID] = ids
 	ch.removePartRecords(t)
+	ch.removesRows(cur, t.Def)
+}
+
+// removesRows notes in the table's definition that the change removes rows. cur is
+// the version that the change is planned for.
+func (ch *change) removesRows(cur *catalog.Version, def *table.Definition) {
+	def = def.Clone()
+	def.DataEpoch = cur.Number + 1
+	ch.putTable(def)
+	ch.resetCubes(cur, def)
 }
 
 func (ch *change) removePartRecords(t *catalog.TableState) {
@@ -174,9 +199,11 @@ func (ch *change) createTable(cur *catalog.Version, def *table.Definition, o Cre
 	}
 	if old, exists := cur.Table(def.Schema, def.Name); exists {
 		switch {
+		case old.Def.CubeOf != 0:
+			return 0, isCube(old.Def)
 		case o.OrReplace:
 			replaced = old.Def.ID
-			ch.dropTable(old)
+			ch.dropTable(cur, old)
 		case o.IfNotExists:
 			return 0, errNothingToDo
 		default:
@@ -207,6 +234,9 @@ func (c *Connector) DropTable(ctx context.Context, name TableName, ifExists bool
 	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, name)
 		if err != nil {
+			if cube, _, ok := findCube(cur, name); ok == nil {
+				return nil, Errorf(CodeInvalidArgument, "%s is a star-tree cube, drop using DROP CUBE", nameOf(cube.Def))
+			}
 			if ifExists {
 				return nil, errNothingToDo
 			}
@@ -214,7 +244,7 @@ func (c *Connector) DropTable(ctx context.Context, name TableName, ifExists bool
 		}
 		dropped = t.Def.ID
 		ch := &change{edit: &catalog.Edit{}}
-		ch.dropTable(t)
+		ch.dropTable(cur, t)
 		return ch, nil
 	})
 	if err == nil && dropped != 0 {
@@ -225,41 +255,26 @@ func (c *Connector) DropTable(ctx context.Context, name TableName, ifExists bool
 
 // TruncateTable removes all rows of a table in one edit.
 func (c *Connector) TruncateTable(ctx context.Context, name TableName) error {
+	var emptied *catalog.TableState
 	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
 		t, err := findTable(cur, name)
 		if err != nil {
 			return nil, err
 		}
 		ch := &change{edit: &catalog.Edit{}}
-		ch.dropAllParts(t)
+		ch.dropAllParts(cur, t)
+		emptied = t
 		return ch, nil
 	})
+	if err == nil {
+		c.notifyCubes(emptied)
+	}
 	return err
 }
 
 // RenameTable renames a table, into another schema too.
 func (c *Connector) RenameTable(ctx context.Context, from, to TableName) error {
-	to = to.normal()
-	if why := checkName(to.Table); why != "" {
-		return Errorf(CodeInvalidArgument, "rename table %s to %q: %s", from, to.Table, why)
-	}
-	err := c.edit(ctx, func(cur *catalog.Version) (*change, error) {
-		t, err := findTable(cur, from)
-		if err != nil {
-			return nil, err
-		}
-		schema, ok := cur.SchemaName(to.Schema)
-		if !ok {
-			return nil, schemaNotFound(cur, to.Schema)
-		}
-		if other, taken := cur.Table(to.Schema, to.Table); taken && other.Def.ID != t.Def.ID {
-			return nil, tableExists(nameOf(other.Def))
-		}
-		def := t.Def.Clone()
-		def.Schema, def.Name = schema, to.Table
-		ch := &change{edit: &catalog.Edit{}}
-		ch.putTable(def)
-		return ch, nil
+	return c.alter(ctx, from, func(cur *catalog.Version, _ *catalog.TableState, def *table.Definition) error {
+		return renameDefinition(cur, def, to)
 	})
-	return err
 }

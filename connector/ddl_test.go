@@ -39,7 +39,6 @@ func TestTablePropertiesAreValidated(t *testing.T) {
 		},
 		"partition column missing": {func(s *connector.TableSpec) { s.PartitionedBy = []string{"zzz"} }, connector.CodeInvalidTableProperty, []string{"column zzz in partition_column does not exist"}},
 		"partition column twice":   {func(s *connector.TableSpec) { s.PartitionedBy = []string{"k", "k"} }, connector.CodeInvalidTableProperty, []string{"duplicate column(s) in partition_by property"}},
-		"partitioned":              {func(s *connector.TableSpec) { s.PartitionedBy = []string{"k"} }, connector.CodeNotSupported, []string{"partitioned_by"}},
 		"key column missing":       {func(s *connector.TableSpec) { s.PrimaryKey = []string{"zzz"} }, connector.CodeInvalidTableProperty, []string{"column zzz in primary_key does not exist"}},
 		"primary key":              {func(s *connector.TableSpec) { s.PrimaryKey = []string{"k"} }, connector.CodeNotSupported, []string{"primary_key"}},
 		"compression":              {func(s *connector.TableSpec) { s.SpillCompression = "gzip" }, connector.CodeInvalidTableProperty, []string{"spill_compression", "gzip"}},

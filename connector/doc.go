@@ -20,7 +20,9 @@
 //	       listed and every read of it fails with CORRUPT_DATA.
 //	INV-N6 Background jobs replace parts only by parts with the same rows, by an edit
 //	       that fits only while all replaced parts are still there.
-//	INV-N7 All memory that rows, indexes and the embedded engine take is counted in
+//	INV-N7 No part holds rows of commits on both sides of a barrier, unless it did
+//	       before the barrier was set up (catalog.HoldBarrier, table.Definition).
+//	INV-N8 All memory that rows, indexes and the embedded engine take is counted in
 //	       one pool, whose budget is hard.
 //
 // # Metadata records
@@ -31,8 +33,9 @@
 //
 //	schema/<name>            JSON {v, name}: a schema; "default" exists without one
 //	table/<id>               JSON definition: names, columns with ids and types, properties
-//	part/<table>/<part>      JSON {v, kind, rows, processed}: kind "file" is
-//	                         parts/<part>.part, kind "rows" is the record below
+//	part/<table>/<part>      JSON {v, kind, rows, processed, seq}: kind "file" is
+//	                         parts/<part>.part, kind "rows" is the record below; seq
+//	                         is the first and last commit that the rows come from
 //	rows/<part>              Arrow IPC stream: the rows of a small insert
 //	write/<uuid>             JSON {v, key, request, parts, rows, version, committed}:
 //	                         a committed write, kept for a day
@@ -43,6 +46,6 @@
 // # What it does not do
 //
 // It does not parse SQL, decode wire formats or check incoming Arrow buffers (api
-// does, once), and does not sort, index or compress (table does). Partitioned tables
-// and primary keys are refused, not ignored.
+// does, once), and does not sort, index or compress (table does). Primary keys are
+// refused, not ignored.
 package connector

@@ -20,6 +20,8 @@ const (
 	CodeSchemaNotFound       Code = "SCHEMA_NOT_FOUND"
 	CodeTableNotFound        Code = "TABLE_NOT_FOUND"
 	CodeColumnNotFound       Code = "COLUMN_NOT_FOUND"
+	CodeIndexNotFound        Code = "INDEX_NOT_FOUND"
+	CodeIndexAlreadyExists   Code = "INDEX_ALREADY_EXISTS"
 	CodeSchemaAlreadyExists  Code = "SCHEMA_ALREADY_EXISTS"
 	CodeTableAlreadyExists   Code = "TABLE_ALREADY_EXISTS"
 	CodeSchemaNotEmpty       Code = "SCHEMA_NOT_EMPTY"
@@ -45,6 +47,10 @@ const (
 	CodeLimitExceeded        Code = "LIMIT_EXCEEDED"
 	CodeInternal             Code = "INTERNAL"
 	CodeNotSupported         Code = "NOT_SUPPORTED"
+	CodeCubeNotFound         Code = "CUBE_NOT_FOUND"
+	CodeCubeAlreadyExists    Code = "CUBE_ALREADY_EXISTS"
+	CodeInvalidCube          Code = "INVALID_CUBE"
+	CodeCubeRejected         Code = "CUBE_REJECTED"
 )
 
 // Error is the error type of this package.
@@ -130,6 +136,8 @@ func CodeOf(err error) Code {
 		return CodeNotSupported
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
 		return CodeDiskError
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return CodeLimitExceeded
 	case errors.Is(err, context.Canceled):
 		return CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -31,9 +31,12 @@ type InspectReport struct {
 	Schemas  []string        `json:"schemas"`
 	Tables   []InspectTable  `json:"tables"`
 	Writes   int             `json:"writes"` // remembered commits
-	Stray    []uint64        `json:"stray"`  // part files that no record names; the next start removes them
+	Stray    []uint64        `json:"stray"`  // part files that no record names; the next start removes them if the directory is sound
 	Disk     spill.DiskUsage `json:"disk"`
 	Verified bool            `json:"verified"`
+	// Unfinished counts changes that are not in the metadata log but beside it, and that
+	// the next start completes: a crash cut them off, or the end of the log was damaged.
+	Unfinished int `json:"unfinished,omitempty"`
 	// Problems name everything that is wrong; empty means that the directory is sound.
 	Problems []InspectProblem `json:"problems"`
 }
@@ -102,6 +105,11 @@ type inspection struct {
 }
 
 func (i *inspection) run(ctx context.Context) error {
+	unfinished, finding := i.store.Meta().Sound()
+	i.report.Unfinished = unfinished
+	if finding != nil {
+		i.report.Problems = append(i.report.Problems, InspectProblem{File: i.store.Dir() + "/meta", What: finding.Error()})
+	}
 	r, err := readRecords(i.store.Meta())
 	if err != nil {
 		if CodeOf(err) != CodeCorruptData {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/memconn/memconn/table"
 	"github.com/memconn/memconn/table/catalog"
@@ -14,10 +15,12 @@ import (
 type jobResult struct {
 	err  error
 	more bool // the table may have work left
+	idle bool // there was nothing to do
 }
 
-// errReplaced says that the sources of a job are gone: its result is of no use.
-var errReplaced = errors.New("the parts were removed while they were processed")
+// errReplaced says that the sources of a job are gone, or that they must not be joined
+// any more: its result is of no use.
+var errReplaced = errors.New("the parts were removed or divided by a barrier while they were processed")
 
 // run makes one attempt: plan, process, publish. It never panics.
 func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
@@ -29,33 +32,109 @@ func (r *jobRunner) run(ctx context.Context, j *job) (result jobResult) {
 	}()
 	held := r.c.catalog.Acquire()
 	defer held.Close()
-	t, ok := held.Version().TableByID(j.table)
+	t, ok := held.Version().TableByID(j.key.table)
 	if !ok {
 		return jobResult{}
 	}
-	sources, kind := planJob(t, r.c.options.PartTargetBytes, func(parts []*table.Part) int { return r.sortable(j, t, parts) })
-	if len(sources) == 0 {
-		return jobResult{}
+	if t.Def.CubeOf != 0 {
+		return r.refresh(ctx, j, t)
 	}
-	r.describe(j, t, sources, kind)
-	results, err := table.Process(ctx, r.c.env, t.Def, sources, table.ProcessOptions{
-		NextID: r.c.ids.take,
-		Progress: func(done, total int64) {
-			j.rows.Store(done)
-			j.total.Store(total)
-		},
-	})
+	plan, release := r.plan(j, t)
+	defer release()
+	if len(plan.sources) == 0 {
+		return jobResult{idle: true}
+	}
+	r.describe(j, t, plan)
+	results, err := r.rewrite(ctx, j, t, plan)
 	if err != nil {
-		return jobResult{err: wrap(err, "process %d parts of table %s", len(sources), nameOf(t.Def))}
+		return jobResult{err: wrap(err, "%s %d parts of table %s", j.key.kind, len(plan.sources), nameOf(t.Def))}
 	}
-	switch err := r.c.replaceParts(j.table, t.Def, sources, results); {
+	r.count(j, results)
+	switch err := r.c.replaceParts(j.key.table, t.Def, plan.sources, results); {
 	case errors.Is(err, errReplaced):
 		return jobResult{more: true}
 	case err != nil:
 		return jobResult{err: wrap(err, "publish %d processed parts of table %s", len(results), nameOf(t.Def))}
 	}
-	// A merge that does not make fewer parts would be repeated for ever.
-	return jobResult{more: kind == jobProcess || len(results) < len(sources)}
+	return jobResult{more: !plan.fewer || len(results) < len(plan.sources)}
+}
+
+// plan chooses the sources of an attempt, which no other attempt takes until release.
+func (r *jobRunner) plan(j *job, t *catalog.TableState) (plan jobPlan, release func()) {
+	all := candidatesOf(t, r.c.catalog.Barriers(r.c.catalog.Current(), j.key.table))
+	for {
+		r.mu.Lock()
+		free := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return r.mu.busy[c.part] })
+		r.mu.Unlock()
+		o := r.planning(j.key.kind, t)
+		o.sortable = func(parts []*table.Part) int { return r.sortable(j, t, parts) }
+		plan = planJob(free, o)
+		if r.occupy(plan.sources) {
+			return plan, func() { r.vacate(plan.sources) }
+		}
+	}
+}
+
+// occupy marks parts as sources of an attempt; false when another one has taken some.
+func (r *jobRunner) occupy(parts []*table.Part) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts {
+		if r.mu.busy[p] {
+			return false
+		}
+	}
+	for _, p := range parts {
+		r.mu.busy[p] = true
+	}
+	return true
+}
+
+func (r *jobRunner) vacate(parts []*table.Part) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts {
+		delete(r.mu.busy, p)
+	}
+}
+
+// planning tells what a plan of a kind depends on, but for what can be sorted at once.
+func (r *jobRunner) planning(kind string, t *catalog.TableState) planning {
+	return planning{
+		kind:        kind,
+		targetBytes: r.c.options.PartTargetBytes,
+		sorted:      len(t.Def.Properties.SortedBy) > 0,
+		mergeable:   func(parts []*table.Part) int { return table.Mergeable(r.c.env, t.Def, parts) },
+	}
+}
+
+// count adds what an attempt wrote, whether or not it can be published.
+func (r *jobRunner) count(j *job, results []*table.Part) {
+	var n int64
+	for _, p := range results {
+		n += p.DiskBytes()
+	}
+	r.c.written.jobs.Add(n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j.info.WrittenBytes += n
+}
+
+// rewrite makes the parts that take the place of a plan's sources.
+func (r *jobRunner) rewrite(ctx context.Context, j *job, t *catalog.TableState, plan jobPlan) ([]*table.Part, error) {
+	do := table.Process
+	if j.key.kind == jobMerge {
+		do = table.MergeSorted
+	}
+	return do(ctx, r.c.env, t.Def, plan.sources, table.ProcessOptions{
+		NextID: r.c.ids.take,
+		Pace:   r.c.pacer.rest,
+		Busy:   r.c.pacer.busy,
+		Progress: func(done, total int64) {
+			j.rows.Store(done)
+			j.total.Store(total)
+		},
+	})
 }
 
 // sortable says how many of the first of the parts one attempt may take. When attempts
@@ -75,9 +154,9 @@ func (r *jobRunner) sortable(j *job, t *catalog.TableState, parts []*table.Part)
 }
 
 // describe shows in the job what its attempt is about.
-func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Part, kind string) {
+func (r *jobRunner) describe(j *job, t *catalog.TableState, plan jobPlan) {
 	var rows, bytes int64
-	for _, p := range sources {
+	for _, p := range plan.sources {
 		rows += p.Rows()
 		bytes += p.MemBytes()
 	}
@@ -85,16 +164,20 @@ func (r *jobRunner) describe(j *job, t *catalog.TableState, sources []*table.Par
 	j.total.Store(rows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j.info.Kind, j.info.Bytes = kind, bytes
+	j.info.Bytes = bytes
 	j.info.Schema, j.info.Table = t.Def.Schema, t.Def.Name
 }
 
-// replaceParts publishes parts in place of their sources. When a source is gone, or
-// the publishing fails, the results are given up.
+// replaceParts publishes parts in place of their sources, which are those of an open
+// snapshot. When a source is gone, a barrier was set up between the sources, or the
+// publishing fails, the results are given up.
 func (c *Connector) replaceParts(tableID uint64, def *table.Definition, sources, results []*table.Part) error {
 	err := c.publisher.publish(func(cur *catalog.Version) (*change, error) {
 		t, ok := cur.TableByID(tableID)
 		if !ok || !sameColumns(t.Def, def) {
+			return nil, errReplaced
+		}
+		if !joinable(sources, t.Def, c.catalog.Barriers(cur, tableID)) {
 			return nil, errReplaced
 		}
 		ch := &change{edit: &catalog.Edit{DropParts: map[uint64][]uint64{}}}
@@ -175,7 +258,7 @@ func (r *jobRunner) pause(paused bool) {
 
 // Process returns when every part that the table has now is sorted, indexed and
 // spilled. It begins at once, also while jobs are paused. It fails with the job's
-// error, which is tried again in the background.
+// error, which is tried again in the background. For a cube it is RefreshCube.
 func (c *Connector) Process(ctx context.Context, name TableName) error {
 	end, err := c.begin()
 	if err != nil {
@@ -184,6 +267,9 @@ func (c *Connector) Process(ctx context.Context, name TableName) error {
 	defer end()
 	if err := c.publisher.failure(); err != nil {
 		return err
+	}
+	if _, _, err := findCube(c.catalog.Current(), name); err == nil {
+		return c.RefreshCube(ctx, name)
 	}
 	t, err := findTable(c.catalog.Current(), name)
 	if err != nil {

@@ -34,29 +34,38 @@ const (
 // JobInfo describes a background job.
 type JobInfo struct {
 	ID     uint64 `json:"id"`
-	Kind   string `json:"kind"` // process or merge
+	Kind   string `json:"kind"` // process, merge or refresh
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	// State is queued, running, done, failed or cancelled. A job that failed and will
 	// be tried again is queued and has an Error.
-	State     string    `json:"state"`
-	Progress  float64   `json:"progress"` // 0 to 1
-	Rows      int64     `json:"rows"`
-	RowsTotal int64     `json:"rowsTotal"`
-	Bytes     int64     `json:"bytes"`
-	Error     string    `json:"error,omitempty"`
-	Attempts  int       `json:"attempts"`
-	Created   time.Time `json:"created"`
-	Started   time.Time `json:"started"`
-	Finished  time.Time `json:"finished"`
+	State     string  `json:"state"`
+	Progress  float64 `json:"progress"` // 0 to 1
+	Rows      int64   `json:"rows"`
+	RowsTotal int64   `json:"rowsTotal"`
+	Bytes     int64   `json:"bytes"`
+	// WrittenBytes is the size of the part files that all attempts wrote.
+	WrittenBytes int64     `json:"writtenBytes"`
+	Error        string    `json:"error,omitempty"`
+	Attempts     int       `json:"attempts"`
+	Created      time.Time `json:"created"`
+	Started      time.Time `json:"started"`
+	Finished     time.Time `json:"finished"`
 }
 
-// job is the queued or running work of one table, over its retries.
+// jobKey names the job of a table: one processes fresh parts, one merges processed ones,
+// so that a long merge keeps no insert waiting.
+type jobKey struct {
+	table uint64
+	kind  string
+}
+
+// job is the queued or running work of one kind on one table, over its retries.
 type job struct {
 	info   JobInfo // guarded by jobRunner.mu but for rows
 	rows   atomic.Int64
 	total  atomic.Int64
-	table  uint64
+	key    jobKey
 	due    time.Time
 	cancel context.CancelFunc // of the running attempt
 	// stopped is why the running attempt was cancelled by someone; nil otherwise.
@@ -67,7 +76,8 @@ type job struct {
 	again bool
 }
 
-// jobRunner runs the background jobs: at most one a table, at most workers at once.
+// jobRunner runs the background jobs: at most one of a kind and table, at most workers at
+// once. When merges take all workers, one more job may process fresh parts.
 type jobRunner struct {
 	c       *Connector
 	workers int
@@ -79,10 +89,11 @@ type jobRunner struct {
 
 	mu struct {
 		sync.Mutex
-		jobs    map[uint64]*job // by table: queued or running
-		history []JobInfo       // ended, oldest first
+		jobs    map[jobKey]*job      // queued or running
+		busy    map[*table.Part]bool // sources of running attempts
+		history []JobInfo            // ended, oldest first
 		nextID  uint64
-		running int
+		running map[string]int // by kind
 		paused  bool
 		closing bool
 	}
@@ -91,7 +102,9 @@ type jobRunner struct {
 func newJobRunner(c *Connector, workers int) *jobRunner {
 	r := &jobRunner{c: c, workers: workers, wake: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.mu.jobs = map[uint64]*job{}
+	r.mu.jobs = map[jobKey]*job{}
+	r.mu.busy = map[*table.Part]bool{}
+	r.mu.running = map[string]int{}
 	r.mu.nextID = 1
 	return r
 }
@@ -133,18 +146,18 @@ func (r *jobRunner) startDue(at time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait := time.Hour
-	for r.mu.running < r.workers && !r.mu.closing {
+	for !r.mu.closing {
 		var best *job
 		wait = time.Hour
 		for _, j := range r.mu.jobs {
-			if j.cancel != nil || (r.mu.paused && !j.forced) {
+			if j.cancel != nil || (r.mu.paused && !j.forced) || !r.roomLocked(j.key.kind) {
 				continue
 			}
 			if left := j.due.Sub(at); left > 0 {
 				wait = min(wait, left)
 				continue
 			}
-			if best == nil || j.due.Before(best.due) {
+			if best == nil || j.before(best) {
 				best = j
 			}
 		}
@@ -154,7 +167,7 @@ func (r *jobRunner) startDue(at time.Time) time.Duration {
 		ctx, cancel := context.WithCancel(r.ctx)
 		best.cancel, best.again = cancel, false
 		best.info.State, best.info.Started, best.info.Attempts = jobRunning, now(), best.info.Attempts+1
-		r.mu.running++
+		r.mu.running[best.key.kind]++
 		r.attempts.Add(1)
 		go func() {
 			defer r.attempts.Done()
@@ -165,22 +178,56 @@ func (r *jobRunner) startDue(at time.Time) time.Duration {
 	return wait
 }
 
+// roomLocked says whether one more job of a kind may run.
+func (r *jobRunner) roomLocked(kind string) bool {
+	others := r.mu.running[jobMerge] + r.mu.running[jobRefresh]
+	all := r.mu.running[jobProcess] + others
+	return all < r.workers || (kind == jobProcess && all == r.workers && others == all)
+}
+
+// before tells which of two jobs that are due begins first.
+func (j *job) before(o *job) bool {
+	if j.key.kind != o.key.kind {
+		return j.key.kind == jobProcess
+	}
+	return j.due.Before(o.due)
+}
+
 // notify says that a table may have parts to process.
 func (r *jobRunner) notify(tableID uint64) {
 	t, ok := r.c.catalog.Current().TableByID(tableID)
 	if !ok {
 		return
 	}
-	r.enqueue(t, planDelay(t, r.c.options))
+	if t.Def.CubeOf != 0 {
+		r.c.notifyCube(tableID)
+		return
+	}
+	r.enqueue(t, jobProcess, planDelay(t, r.c.options))
+	r.c.notifyCubes(t)
 }
 
-func (r *jobRunner) enqueue(t *catalog.TableState, delay time.Duration) {
+// notifyMerge says that a table may have parts to merge. A job is made when there are some,
+// were memory no matter.
+func (r *jobRunner) notifyMerge(tableID uint64) {
+	t, ok := r.c.catalog.Current().TableByID(tableID)
+	if !ok || len(t.Parts) < 2 || t.Def.CubeOf != 0 {
+		return // the parts of a cube are joined by its refresh
+	}
+	o := r.planning(jobMerge, t)
+	o.mergeable = func(parts []*table.Part) int { return len(parts) }
+	if len(planJob(candidatesOf(t, r.c.catalog.Barriers(r.c.catalog.Current(), tableID)), o).sources) > 0 {
+		r.enqueue(t, jobMerge, r.c.options.ProcessingDelay)
+	}
+}
+
+func (r *jobRunner) enqueue(t *catalog.TableState, kind string, delay time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closing {
 		return
 	}
-	j := r.jobLocked(t)
+	j := r.jobLocked(t, kind)
 	j.again = j.cancel != nil
 	if due := time.Now().Add(delay); j.info.Attempts == 0 && due.Before(j.due) {
 		j.due = due
@@ -188,22 +235,23 @@ func (r *jobRunner) enqueue(t *catalog.TableState, delay time.Duration) {
 	r.poke()
 }
 
-// jobLocked gives the table's job, a new one when there is none.
-func (r *jobRunner) jobLocked(t *catalog.TableState) *job {
-	if j, ok := r.mu.jobs[t.Def.ID]; ok {
+// jobLocked gives the table's job of a kind, a new one when there is none.
+func (r *jobRunner) jobLocked(t *catalog.TableState, kind string) *job {
+	key := jobKey{t.Def.ID, kind}
+	if j, ok := r.mu.jobs[key]; ok {
 		return j
 	}
-	j := &job{table: t.Def.ID, due: time.Now().Add(time.Hour)}
-	j.info = JobInfo{ID: r.mu.nextID, Kind: jobProcess, Schema: t.Def.Schema, Table: t.Def.Name, State: jobQueued, Created: now()}
+	j := &job{key: key, due: time.Now().Add(time.Hour)}
+	j.info = JobInfo{ID: r.mu.nextID, Kind: kind, Schema: t.Def.Schema, Table: t.Def.Name, State: jobQueued, Created: now()}
 	r.mu.nextID++
-	r.mu.jobs[t.Def.ID] = j
+	r.mu.jobs[key] = j
 	return j
 }
 
 // finish books the outcome of an attempt.
 func (r *jobRunner) finish(j *job, result jobResult) {
 	r.mu.Lock()
-	r.mu.running--
+	r.mu.running[j.key.kind]--
 	j.cancel = nil
 	if j.stopped != nil && result.err != nil {
 		result.err = j.stopped
@@ -211,6 +259,8 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 	waiters := j.waiters
 	j.waiters, j.forced = nil, false
 	switch {
+	case result.idle && j.info.Attempts == 1:
+		delete(r.mu.jobs, j.key) // nobody asked for it: not worth a line of the history
 	case result.err == nil:
 		r.endLocked(j, jobDone, "")
 	case j.stopped != nil:
@@ -223,11 +273,14 @@ func (r *jobRunner) finish(j *job, result jobResult) {
 		j.info.State, j.info.Error = jobQueued, result.err.Error()
 		j.due = time.Now().Add(retryDelay(j.info.Attempts))
 	}
-	ended := r.mu.jobs[j.table] != j
+	ended := r.mu.jobs[j.key] != j
 	more := (result.err == nil && result.more) || j.again
 	r.mu.Unlock()
-	if ended && more {
-		r.notify(j.table)
+	if ended && more && j.key.kind != jobMerge {
+		r.notify(j.key.table)
+	}
+	if ended && ((more && j.key.kind == jobMerge) || (result.err == nil && !result.idle)) {
+		r.notifyMerge(j.key.table)
 	}
 	for _, w := range waiters {
 		w <- result.err
@@ -243,8 +296,8 @@ func retryDelay(attempts int) time.Duration {
 // endLocked moves a job into the history.
 func (r *jobRunner) endLocked(j *job, state, message string) {
 	j.info.State, j.info.Error, j.info.Finished = state, message, now()
-	if r.mu.jobs[j.table] == j {
-		delete(r.mu.jobs, j.table)
+	if r.mu.jobs[j.key] == j {
+		delete(r.mu.jobs, j.key)
 	}
 	r.mu.history = append(r.mu.history, j.snapshotLocked())
 	if extra := len(r.mu.history) - maxJobHistory; extra > 0 {
@@ -284,8 +337,10 @@ func (r *jobRunner) forget(tableIDs ...uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range tableIDs {
-		if j, ok := r.mu.jobs[id]; ok {
-			r.stopLocked(j, Errorf(CodeCancelled, "the table was dropped"))
+		for _, kind := range []string{jobProcess, jobMerge, jobRefresh} {
+			if j, ok := r.mu.jobs[jobKey{id, kind}]; ok {
+				r.stopLocked(j, Errorf(CodeCancelled, "the table was dropped"))
+			}
 		}
 	}
 }
@@ -296,7 +351,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	fresh := map[uint64]bool{}
 	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
 		for _, p := range t.Parts {
-			if !p.Processed() {
+			if unfit(t.Def, p) {
 				fresh[p.ID()] = true
 			}
 		}
@@ -307,7 +362,7 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 			return nil
 		}
 		outcome := make(chan error, 1)
-		if err := r.force(t, outcome); err != nil {
+		if err := r.force(t, jobProcess, outcome); err != nil {
 			return err
 		}
 		select {
@@ -321,14 +376,14 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	}
 }
 
-// force makes the table's job due now and outcome get how it ends.
-func (r *jobRunner) force(t *catalog.TableState, outcome chan error) error {
+// force makes the table's job that processes due now and outcome get how it ends.
+func (r *jobRunner) force(t *catalog.TableState, kind string, outcome chan error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closing {
 		return errShuttingDown()
 	}
-	j := r.jobLocked(t)
+	j := r.jobLocked(t, kind)
 	j.forced, j.due = true, time.Now()
 	j.waiters = append(j.waiters, outcome)
 	r.poke()

@@ -49,9 +49,9 @@ func running(t *testing.T, c *Connector, name TableName) *job {
 	require.NoError(t, err)
 	c.jobs.mu.Lock()
 	defer c.jobs.mu.Unlock()
-	j := c.jobs.jobLocked(state)
+	j := c.jobs.jobLocked(state, jobProcess)
 	j.info.State, j.info.Attempts, j.cancel = jobRunning, 1, func() {}
-	c.jobs.mu.running++
+	c.jobs.mu.running[jobProcess]++
 	return j
 }
 

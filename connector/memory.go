@@ -2,6 +2,7 @@ package connector
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/memconn/memconn/spill"
 )
@@ -20,6 +21,25 @@ type MemoryInfo struct {
 	// Snapshots and StagedWrites that are open.
 	Snapshots    int64
 	StagedWrites int
+	// IngestedBytes of part files and records were committed by writes, JobBytes of part
+	// files written by jobs, since the connector was opened.
+	IngestedBytes, JobBytes int64
+}
+
+// WriteAmplification is how often jobs wrote what was ingested: 0 before anything was.
+func (m MemoryInfo) WriteAmplification() float64 {
+	if m.IngestedBytes == 0 {
+		return 0
+	}
+	return float64(m.JobBytes) / float64(m.IngestedBytes)
+}
+
+// writtenBytes counts what went to disk, by whom.
+type writtenBytes struct{ ingested, jobs atomic.Int64 }
+
+// ingest counts a committed part, whose durable form is rows when it has no file.
+func (w *writtenBytes) ingest(p *stagedPart) {
+	w.ingested.Add(p.part.DiskBytes() + int64(len(p.rows)))
 }
 
 // TableMemory is one table's share.
@@ -28,6 +48,7 @@ type TableMemory struct {
 	Name          TableName
 	Rows          int64
 	Parts         int
+	CorruptParts  int   // could not be opened, or a reader met damage in them
 	MemBytes      int64 // all of it in memory
 	ResidentBytes int64 // in memory now
 	DiskBytes     int64
@@ -39,13 +60,14 @@ func (c *Connector) Memory() MemoryInfo {
 	info := MemoryInfo{Usage: c.pool.Usage(), EngineBytes: c.options.EngineBytes}
 	info.Snapshots = c.catalog.OpenSnapshots()
 	info.StagedWrites = c.writes.count()
+	info.IngestedBytes, info.JobBytes = c.written.ingested.Load(), c.written.jobs.Load()
 	info.Disk, info.DiskErr = c.store.DiskUsage()
 	s := c.Snapshot()
 	defer s.Close()
 	for _, schema := range s.Schemas() {
 		for _, t := range s.Tables(schema) {
 			info.Tables = append(info.Tables, TableMemory{
-				ID: t.Definition().ID, Name: t.Name(), Rows: t.Rows(), Parts: len(t.state.Parts),
+				ID: t.Definition().ID, Name: t.Name(), Rows: t.Rows(), Parts: len(t.state.Parts), CorruptParts: t.corruptParts(),
 				MemBytes: t.MemBytes(), ResidentBytes: t.ResidentBytes(), DiskBytes: t.DiskBytes(), IndexBytes: t.IndexBytes(),
 			})
 		}

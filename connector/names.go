@@ -57,10 +57,13 @@ func nameOf(def *table.Definition) TableName {
 	return TableName{Schema: def.Schema, Table: def.Name}
 }
 
-// findTable looks a table up and explains a miss.
+// findTable looks a table up and explains a miss. A cube is none.
 func findTable(v *catalog.Version, name TableName) (*catalog.TableState, error) {
 	name = name.normal()
 	if t, ok := v.Table(name.Schema, name.Table); ok {
+		if t.Def.CubeOf != 0 {
+			return nil, isCube(t.Def)
+		}
 		return t, nil
 	}
 	if !v.HasSchema(name.Schema) {
@@ -68,13 +71,15 @@ func findTable(v *catalog.Version, name TableName) (*catalog.TableState, error) 
 	}
 	var names []string
 	for _, t := range v.Tables(name.Schema) {
-		names = append(names, t.Def.Name)
+		if t.Def.CubeOf == 0 {
+			names = append(names, t.Def.Name)
+		}
 	}
 	near := nearest(name.Table, names)
 	if near == "" {
 		// The table may be there under another schema.
 		for _, t := range v.AllTables() {
-			if strings.EqualFold(t.Def.Name, name.Table) {
+			if strings.EqualFold(t.Def.Name, name.Table) && t.Def.CubeOf == 0 {
 				near = nameOf(t.Def).String()
 				break
 			}

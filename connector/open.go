@@ -279,6 +279,16 @@ func (r *recovery) openPart(ctx context.Context, def *table.Definition, id uint6
 	if err != nil {
 		return nil, err
 	}
+	if rec.Seq[0] > rec.Seq[1] {
+		p.Drop()
+		return nil, fmt.Errorf("the catalog recorded commits %d to %d: %w", rec.Seq[0], rec.Seq[1], spill.ErrCorrupt)
+	}
+	if rec.Seq == [2]uint64{} {
+		// A record from before commits were noted. No version is older than the first, and
+		// the intervals of cubes begin behind 0.
+		rec.Seq = [2]uint64{1, 1}
+	}
+	p.SetSequence(rec.Seq[0], rec.Seq[1])
 	if p.Rows() != rec.Rows {
 		rows := p.Rows()
 		p.Drop()
@@ -336,17 +346,26 @@ func strayParts(store *spill.Store, r records) ([]uint64, error) {
 	return slices.DeleteFunc(ids, func(id uint64) bool { return named[id] }), nil
 }
 
-// sweep removes what writes and jobs left behind that never were committed.
+// sweep removes what writes and jobs left behind that never were committed. It keeps
+// them when the metadata may have lost the records that named them.
 func (r *recovery) sweep(context.Context) error {
 	stray, err := strayParts(r.c.store, r.records)
 	if err != nil {
 		return err
 	}
 	for _, id := range stray {
-		if err := r.c.store.RemovePart(id); err != nil {
+		r.records.useID(id)
+		if !r.c.store.Meta().KeepStrays() {
+			if err := r.c.store.RemovePart(id); err != nil {
+				return err
+			}
+			continue
+		}
+		path, err := r.c.store.SetAsidePart(id)
+		if err != nil {
 			return err
 		}
-		r.records.useID(id)
+		r.c.log.Warn("a part file without a record may hold rows that the metadata lost, so it is kept", "part", id, "file", path)
 	}
 	return nil
 }
@@ -372,7 +391,8 @@ func (r *recovery) resume(context.Context) error {
 	r.c.jobs.start()
 	r.c.writes.start()
 	for _, t := range r.c.catalog.Current().AllTables() {
-		if !(&Table{state: t}).Processed() {
+		r.c.jobs.notifyMerge(t.Def.ID)
+		if t.Def.CubeOf != 0 || r.c.unfitParts(t.Def.ID) {
 			r.c.jobs.notify(t.Def.ID)
 		}
 	}

@@ -184,8 +184,17 @@ func TestDamagedPageIsAnError(t *testing.T) {
 	s := c.Snapshot()
 	defer s.Close()
 	_, err = snapshotKeys(s, tname("t"))
-	requireCode(t, connector.CodeCorruptData, err)
+	e := requireCode(t, connector.CodeCorruptData, err)
 	require.ErrorContains(t, err, "default.t")
+	require.ErrorContains(t, err, "restore "+file+" from a backup and restart, or TRUNCATE or DROP the table")
+	require.Equal(t, file, e.Details["file"])
+	damaged, err := s.Table(tname("t"))
+	require.NoError(t, err)
+	part := damaged.Parts()[0]
+	require.Equal(t, part.ID, e.Details["part"])
+	require.Equal(t, "corrupt", part.State)
+	require.Contains(t, part.Reason, file)
+	require.Equal(t, 1, c.Memory().Tables[0].CorruptParts)
 }
 
 func TestInspectFindsStrayFiles(t *testing.T) {

@@ -71,6 +71,11 @@ type Options struct {
 	StagedWriteTTL time.Duration
 	// MaxStagedWrites bounds the writes that are begun and neither committed nor aborted.
 	MaxStagedWrites int
+	// ManualCubeRefresh leaves cubes as they are until RefreshCube or ReloadCube; by
+	// default new rows get their cells in the background.
+	ManualCubeRefresh bool
+	// CubeRefreshDelay is how long new rows wait for that. Default: 2 seconds.
+	CubeRefreshDelay time.Duration
 	// Log gets what happens in the background; nil means nothing is logged.
 	Log *slog.Logger
 }
@@ -83,6 +88,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.SmallInsertBytes, DefaultSmallInsertBytes)
 	setDefault(&o.StagedWriteTTL, DefaultStagedWriteTTL)
 	setDefault(&o.MaxStagedWrites, DefaultMaxStagedWrites)
+	setDefault(&o.CubeRefreshDelay, defaultRefreshDelay)
 	setDefault(&o.Workers, max(1, runtime.NumCPU()/2))
 	if o.FS == nil {
 		o.FS = vfs.Default

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,9 @@ type partRecord struct {
 	Kind      string `json:"kind"`
 	Rows      int64  `json:"rows"`
 	Processed bool   `json:"processed,omitempty"`
+	// Seq is the first and last number of the commits that the rows come from. Records
+	// without it are older than all numbers.
+	Seq [2]uint64 `json:"seq"`
 }
 
 type writeRecord struct {
@@ -69,6 +73,10 @@ type tableRecord struct {
 	NextColumnID uint32           `json:"nextColumnId"`
 	Columns      []columnRecord   `json:"columns"`
 	Properties   propertiesRecord `json:"properties"`
+	Barriers     []uint64         `json:"barriers,omitempty"`
+	DataEpoch    uint64           `json:"dataEpoch,omitempty"`
+	CubeOf       uint64           `json:"cubeOf,omitempty"`
+	Cube         json.RawMessage  `json:"cube,omitempty"`
 }
 
 type columnRecord struct {
@@ -83,6 +91,7 @@ type columnRecord struct {
 type propertiesRecord struct {
 	SortedBy        []sortRecord `json:"sortedBy,omitempty"`
 	IndexColumns    []uint32     `json:"indexColumns,omitempty"`
+	IndexNames      []string     `json:"indexNames,omitempty"`
 	PartitionedBy   []uint32     `json:"partitionedBy,omitempty"`
 	PrimaryKey      []uint32     `json:"primaryKey,omitempty"`
 	Codec           string       `json:"codec"`
@@ -165,6 +174,7 @@ func decodeRecord(key, value []byte, record any) error {
 
 func tableToRecord(d *table.Definition) tableRecord {
 	r := tableRecord{V: recordVersion, Schema: d.Schema, Name: d.Name, Comment: d.Comment, NextColumnID: uint32(d.NextColumnID)}
+	r.Barriers, r.DataEpoch, r.CubeOf, r.Cube = d.Barriers, d.DataEpoch, d.CubeOf, d.Cube
 	for _, c := range d.Columns {
 		t, err := typeToRecord(c.Type)
 		if err != nil {
@@ -174,7 +184,7 @@ func tableToRecord(d *table.Definition) tableRecord {
 	}
 	p := d.Properties
 	r.Properties = propertiesRecord{
-		IndexColumns: columnNumbers(p.IndexColumns), PartitionedBy: columnNumbers(p.PartitionedBy), PrimaryKey: columnNumbers(p.PrimaryKey),
+		IndexColumns: columnNumbers(p.IndexColumns), IndexNames: p.IndexNames, PartitionedBy: columnNumbers(p.PartitionedBy), PrimaryKey: columnNumbers(p.PrimaryKey),
 		Codec: p.Codec.String(), AsyncProcessing: p.AsyncProcessing, BloomFPP: p.BloomFPP,
 	}
 	for _, k := range p.SortedBy {
@@ -192,17 +202,24 @@ func tableFromRecord(id uint64, key []byte, r tableRecord) (*table.Definition, e
 		}
 		d.Columns = append(d.Columns, table.Column{ID: table.ColumnID(c.ID), Name: c.Name, Type: t, Nullable: c.Nullable, Default: c.Default, Comment: c.Comment})
 	}
+	if !slices.IsSorted(r.Barriers) {
+		return nil, recordError(key, "barriers %d are not in ascending order", r.Barriers)
+	}
+	d.Barriers, d.DataEpoch, d.CubeOf, d.Cube = r.Barriers, r.DataEpoch, r.CubeOf, r.Cube
 	codec, err := spill.ParseCodec(r.Properties.Codec)
 	if err != nil {
 		return nil, recordError(key, "%v", err)
 	}
 	d.Properties = table.Properties{
-		IndexColumns: columnIDs(r.Properties.IndexColumns), PartitionedBy: columnIDs(r.Properties.PartitionedBy),
+		IndexColumns: columnIDs(r.Properties.IndexColumns), IndexNames: r.Properties.IndexNames, PartitionedBy: columnIDs(r.Properties.PartitionedBy),
 		PrimaryKey: columnIDs(r.Properties.PrimaryKey), Codec: codec,
 		AsyncProcessing: r.Properties.AsyncProcessing, BloomFPP: r.Properties.BloomFPP,
 	}
 	for _, k := range r.Properties.SortedBy {
 		d.Properties.SortedBy = append(d.Properties.SortedBy, table.SortKey{Column: table.ColumnID(k.Column), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	if n := len(d.Properties.IndexNames); n > 0 && n != len(d.Properties.IndexColumns) {
+		return nil, recordError(key, "%d names of %d indexes", n, len(d.Properties.IndexColumns))
 	}
 	for _, ids := range [][]table.ColumnID{sortColumns(d), d.Properties.IndexColumns, d.Properties.PartitionedBy, d.Properties.PrimaryKey} {
 		for _, c := range ids {

@@ -46,12 +46,29 @@ func releaseAll(batches []arrow.RecordBatch) {
 	}
 }
 
-// memoryPart makes a part of stored rows. The caller owns it.
+// memoryPart makes a part of stored rows, which may lack columns that were added later
+// and hold ones that were dropped. The caller owns it.
 func memoryPart(ctx context.Context, env table.Env, def *table.Definition, id uint64, stream []byte) (*table.Part, error) {
 	batches, err := decodeRows(stream)
 	if err != nil {
 		return nil, err
 	}
 	defer releaseAll(batches)
-	return table.NewMemoryPart(ctx, env, def, id, batches)
+	if len(batches) == 0 {
+		return table.NewMemoryPart(ctx, env, def, id, nil)
+	}
+	narrow, positions, err := def.Narrow(batches[0].Schema())
+	if err != nil {
+		return nil, fmt.Errorf("stored rows of part %d: %w", id, err)
+	}
+	schema := narrow.ArrowSchema()
+	for i, b := range batches {
+		columns := make([]arrow.Array, len(positions))
+		for k, at := range positions {
+			columns[k] = b.Column(at)
+		}
+		batches[i] = array.NewRecordBatch(schema, columns, b.NumRows())
+		b.Release()
+	}
+	return table.NewMemoryPart(ctx, env, narrow, id, batches)
 }

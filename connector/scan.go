@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -23,6 +24,8 @@ type ScanRequest struct {
 	Limit int64
 	// NoIndexes reads every page; the rows are the same.
 	NoIndexes bool
+	// Order of the rows over all batches; nil means any. Only OrderedScan takes it.
+	Order []SortSpec
 }
 
 // Scan hands out record batches of one table in one version. It is safe for
@@ -32,12 +35,32 @@ type Scan struct {
 	held *catalog.Snapshot
 	scan *table.Scan
 	once sync.Once
+
+	pacer *pacer
 }
 
 // Scan begins to read a table. The caller closes the Scan. Errors: TABLE_NOT_FOUND,
 // COLUMN_NOT_FOUND, INVALID_ARGUMENT for a constraint that does not fit its column's
 // type, CORRUPT_DATA for a table with a quarantined part.
 func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
+	if len(r.Order) > 0 {
+		return nil, Errorf(CodeInvalidArgument, "an order is for OrderedScan")
+	}
+	return s.scan(ctx, r)
+}
+
+// OrderedScan begins to read a table in an order, for one caller of Next at a time.
+// Rows with equal keys come in any order. It gives nil when the order can't be had
+// from the table's own: then the caller has to sort. Errors are those of Scan.
+func (s *Snapshot) OrderedScan(ctx context.Context, r ScanRequest) (*Scan, error) {
+	scan, err := s.scan(ctx, r)
+	if errors.Is(err, table.ErrNotOrdered) {
+		return nil, nil
+	}
+	return scan, err
+}
+
+func (s *Snapshot) scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 	t, filters, err := s.resolve(r.Table, r.Constraint)
 	if err != nil {
 		return nil, err
@@ -61,6 +84,13 @@ func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 		}
 		request.Columns = append(request.Columns, c.ID)
 	}
+	for _, o := range r.Order {
+		c, err := findColumn(t.Def, o.Column)
+		if err != nil {
+			return nil, err
+		}
+		request.Order = append(request.Order, table.SortKey{Column: c.ID, Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
 	held, ok := s.held.Clone()
 	if !ok {
 		return nil, errSnapshotClosed()
@@ -70,7 +100,7 @@ func (s *Snapshot) Scan(ctx context.Context, r ScanRequest) (*Scan, error) {
 		held.Close()
 		return nil, readError(err, "scan", nameOf(t.Def).String())
 	}
-	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan}, nil
+	return &Scan{name: nameOf(t.Def).String(), held: held, scan: scan, pacer: &s.c.pacer}, nil
 }
 
 // resolve finds the table and turns a constraint by names into filters by ids.
@@ -120,6 +150,8 @@ func (s *Scan) Schema() *arrow.Schema { return s.scan.Schema() }
 // Next gives the next batch, which the caller releases, or io.EOF. Concurrent
 // callers get different batches; the order of batches is not fixed.
 func (s *Scan) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	s.pacer.begin()
+	defer s.pacer.end()
 	batch, err := s.scan.Next(ctx)
 	if err == nil || err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
 		return batch, err
@@ -162,18 +194,12 @@ func (s *Snapshot) Aggregate(ctx context.Context, r AggregateRequest) ([]table.A
 	if err != nil {
 		return nil, table.ScanStats{}, err
 	}
-	aggregates := make([]table.Aggregate, len(r.Aggregates))
-	for i, a := range r.Aggregates {
-		aggregates[i].Func = a.Func
-		if a.Func == table.CountStar {
-			continue
-		}
-		c, err := findColumn(t.Def, a.Column)
-		if err != nil {
-			return nil, table.ScanStats{}, err
-		}
-		aggregates[i].Column = c.ID
+	aggregates, err := aggregatesOf(t.Def, r.Aggregates)
+	if err != nil {
+		return nil, table.ScanStats{}, err
 	}
+	s.c.pacer.begin()
+	defer s.c.pacer.end()
 	states, stats, err := table.RunAggregate(ctx, s.c.env, t.Def, t.Parts, filters, aggregates, r.NoIndexes)
 	if err != nil {
 		return nil, stats, readError(err, "aggregate", nameOf(t.Def).String())

@@ -26,13 +26,12 @@ type PageSink struct {
 		coercer *coercer
 		rows    int64
 		bytes   int64
-		small   smallRows
-		builder *table.Builder
+		lanes   lanes
 		parts   []*stagedPart
 	}
 }
 
-// smallRows holds the first rows of a sink as an Arrow IPC stream: their durable
+// smallRows holds the first rows of a lane as an Arrow IPC stream: their durable
 // form, should the sink stay small. The memory is counted.
 type smallRows struct {
 	buffer bytes.Buffer
@@ -94,18 +93,24 @@ func (s *PageSink) usableLocked() error {
 	}
 }
 
-// takeLocked stages one coerced batch.
+// takeLocked stages one coerced batch, each partition's rows apart.
 func (s *PageSink) takeLocked(ctx context.Context, batch arrow.RecordBatch) error {
-	limit := s.w.c.options.SmallInsertBytes
-	if s.mu.builder == nil && len(s.mu.parts) == 0 {
-		if s.mu.bytes+batchBytes(batch) <= limit {
-			return s.mu.small.add(ctx, s.w, batch)
-		}
-		if err := s.spillSmallLocked(ctx); err != nil {
-			return err
-		}
+	isSmall := s.mu.bytes+batchBytes(batch) <= s.w.c.options.SmallInsertBytes
+	if isSmall {
+		s.w.c.relieve(ctx, s.w.def.ID)
 	}
-	return s.buildLocked(ctx, batch)
+	return s.mu.lanes.each(s.w.def, batch, func(l *lane, rows arrow.RecordBatch) error {
+		if !l.large {
+			if isSmall {
+				return l.small.add(ctx, s.w, rows)
+			}
+			l.large = true
+			if err := s.spillSmallLocked(ctx, l); err != nil {
+				return err
+			}
+		}
+		return s.buildLocked(ctx, l, rows)
+	})
 }
 
 // add appends a batch to the stream.
@@ -145,9 +150,9 @@ func (r *smallRows) discard() {
 	*r = smallRows{}
 }
 
-// spillSmallLocked moves the small rows into a part file, because more came.
-func (s *PageSink) spillSmallLocked(ctx context.Context) error {
-	stream, held, err := s.mu.small.finish()
+// spillSmallLocked moves a lane's small rows into a part file, because more came.
+func (s *PageSink) spillSmallLocked(ctx context.Context, l *lane) error {
+	stream, held, err := l.small.finish()
 	if err != nil || stream == nil {
 		return err
 	}
@@ -158,7 +163,7 @@ func (s *PageSink) spillSmallLocked(ctx context.Context) error {
 	}
 	defer releaseAll(batches)
 	for _, b := range batches {
-		if err := s.buildLocked(ctx, b); err != nil {
+		if err := s.buildLocked(ctx, l, b); err != nil {
 			return err
 		}
 	}
@@ -166,26 +171,26 @@ func (s *PageSink) spillSmallLocked(ctx context.Context) error {
 }
 
 // buildLocked appends to the current part and ends it when it is full.
-func (s *PageSink) buildLocked(ctx context.Context, batch arrow.RecordBatch) error {
+func (s *PageSink) buildLocked(ctx context.Context, l *lane, batch arrow.RecordBatch) error {
 	c := s.w.c
 	// A batch larger than a part is cut, or parts could grow without bound.
 	rows := max(1, batch.NumRows()*c.options.PartTargetBytes/max(1, batchBytes(batch)))
 	for lo := int64(0); lo < batch.NumRows(); lo += rows {
-		if s.mu.builder == nil {
+		if l.builder == nil {
 			b, err := table.NewBuilder(c.env, s.w.def, c.ids.take())
 			if err != nil {
 				return err
 			}
-			s.mu.builder = b
+			l.builder = b
 		}
 		slice := batch.NewSlice(lo, min(lo+rows, batch.NumRows()))
-		err := s.mu.builder.Append(ctx, slice)
+		err := l.builder.Append(ctx, slice)
 		slice.Release()
 		if err != nil {
 			return err
 		}
-		if s.mu.builder.Bytes() >= c.options.PartTargetBytes {
-			if err := s.endPartLocked(ctx); err != nil {
+		if l.builder.Bytes() >= c.options.PartTargetBytes {
+			if err := s.endPartLocked(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -193,9 +198,9 @@ func (s *PageSink) buildLocked(ctx context.Context, batch arrow.RecordBatch) err
 	return nil
 }
 
-func (s *PageSink) endPartLocked(ctx context.Context) error {
-	b := s.mu.builder
-	s.mu.builder = nil
+func (s *PageSink) endPartLocked(ctx context.Context, l *lane) error {
+	b := l.builder
+	l.builder = nil
 	p, err := b.Finish(ctx)
 	if err != nil {
 		return err
@@ -204,9 +209,23 @@ func (s *PageSink) endPartLocked(ctx context.Context) error {
 	return nil
 }
 
-// endSmallLocked makes a memory part of the small rows.
-func (s *PageSink) endSmallLocked(ctx context.Context) error {
-	stream, held, err := s.mu.small.finish()
+// endLanesLocked makes parts of what every lane still holds.
+func (s *PageSink) endLanesLocked(ctx context.Context) error {
+	for _, l := range s.mu.lanes.order {
+		end := s.endSmallLocked
+		if l.builder != nil {
+			end = s.endPartLocked
+		}
+		if err := end(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endSmallLocked makes a memory part of a lane's small rows.
+func (s *PageSink) endSmallLocked(ctx context.Context, l *lane) error {
+	stream, held, err := l.small.finish()
 	if err != nil || stream == nil {
 		return err
 	}
@@ -232,11 +251,7 @@ func (s *PageSink) Finish(ctx context.Context) (Fragment, error) {
 	if err := s.usableLocked(); err != nil {
 		return Fragment{}, err
 	}
-	if s.mu.builder != nil {
-		err = s.endPartLocked(ctx)
-	} else {
-		err = s.endSmallLocked(ctx)
-	}
+	err = s.endLanesLocked(ctx)
 	f := Fragment{WriteID: s.w.id, Task: s.task, Rows: s.mu.rows, Bytes: s.mu.bytes}
 	for _, p := range s.mu.parts {
 		f.Parts = append(f.Parts, p.part.ID())
@@ -272,15 +287,9 @@ func (w *Write) forgetSink(s *PageSink) {
 }
 
 func (s *PageSink) discardLocked() error {
-	s.mu.small.discard()
 	for _, p := range s.mu.parts {
 		p.discard(false)
 	}
 	s.mu.parts = nil
-	if s.mu.builder == nil {
-		return nil
-	}
-	b := s.mu.builder
-	s.mu.builder = nil
-	return b.Abort()
+	return s.mu.lanes.discard()
 }

@@ -50,6 +50,11 @@ func TestTenThousandSingleRowInserts(t *testing.T) {
 		want = append(want, sequence(w*inserts, inserts/writers)...)
 	}
 	require.Equal(t, want, keys(t, c, "t"))
+	eventually(t, "merges end", func() bool { return len(jobsIn(c, "queued"))+len(jobsIn(c, "running")) == 0 })
+	m := c.Memory()
+	require.Positive(t, m.IngestedBytes)
+	require.Positive(t, m.WriteAmplification())
+	require.Less(t, m.WriteAmplification(), 8.0)
 	require.NoError(t, c.Close(context.Background()))
 	report := requireSound(t, fs)
 	require.LessOrEqual(t, len(report.Tables[0].Parts), 16)

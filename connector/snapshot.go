@@ -47,13 +47,16 @@ func (s *Snapshot) Schemas() []string { return s.held.Version().Schemas() }
 // HasSchema says whether the schema exists, without regard to case.
 func (s *Snapshot) HasSchema(name string) bool { return s.held.Version().HasSchema(name) }
 
-// Tables lists the tables of a schema by name; nil when there is none.
+// Tables lists the tables of a schema by name, without cubes; nil when there is none.
 func (s *Snapshot) Tables(schema string) []*Table {
 	if schema == "" {
 		schema = DefaultSchema
 	}
 	var tables []*Table
 	for _, t := range s.held.Version().Tables(schema) {
+		if t.Def.CubeOf != 0 {
+			continue
+		}
 		tables = append(tables, &Table{state: t})
 	}
 	return tables
@@ -104,10 +107,11 @@ func (t *Table) sum(of func(*table.Part) int64) int64 {
 	return n
 }
 
-// Processed says whether every part is sorted, indexed and spilled.
+// Processed says whether every part is sorted, indexed and spilled as the table's
+// properties say.
 func (t *Table) Processed() bool {
 	for _, p := range t.state.Parts {
-		if !p.Processed() {
+		if unfit(t.state.Def, p) {
 			return false
 		}
 	}
@@ -138,8 +142,11 @@ type PartInfo struct {
 	ID     uint64 `json:"id"`
 	Rows   int64  `json:"rows"`
 	Groups int    `json:"groups"`
-	// State is "fresh", "processed" or "corrupt".
-	State         string   `json:"state"`
+	// State is "fresh", "processed" or "corrupt": it could not be opened, or a reader met
+	// damage in it.
+	State string `json:"state"`
+	// Reason says of a corrupt part what is wrong with it.
+	Reason        string   `json:"reason,omitempty"`
 	SortedBy      []string `json:"sortedBy"`
 	MemBytes      int64    `json:"memBytes"`
 	ResidentBytes int64    `json:"residentBytes"`
@@ -160,9 +167,28 @@ func (t *Table) Parts() []PartInfo {
 		infos = append(infos, t.partInfo(p))
 	}
 	for _, b := range t.state.Broken {
-		infos = append(infos, PartInfo{ID: b.ID, Rows: b.Rows, State: "corrupt", Location: "disk", Min: map[string]string{}, Max: map[string]string{}})
+		infos = append(infos, PartInfo{ID: b.ID, Rows: b.Rows, State: "corrupt", Reason: reasonOf(b.Err), Location: "disk", Min: map[string]string{}, Max: map[string]string{}})
 	}
 	return infos
+}
+
+// reasonOf is the text of an error, which may be nil.
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// corruptParts counts the parts that could not be opened or in which a reader met damage.
+func (t *Table) corruptParts() int {
+	n := len(t.state.Broken)
+	for _, p := range t.state.Parts {
+		if p.Damage() != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (t *Table) partInfo(p *table.Part) PartInfo {
@@ -174,6 +200,9 @@ func (t *Table) partInfo(p *table.Part) PartInfo {
 	}
 	if p.Processed() {
 		info.State = "processed"
+	}
+	if err := p.Damage(); err != nil {
+		info.State, info.Reason = "corrupt", err.Error()
 	}
 	switch {
 	case info.DiskBytes == 0:

@@ -265,30 +265,42 @@ func (p *propertyChecker) indexColumns(names []string) {
 	}
 }
 
+func (p *propertyChecker) partitionedBy(names []string) {
+	p.def.Properties.PartitionedBy = p.columns("partition_column", "partition_by", names)
+	for _, id := range p.def.Properties.PartitionedBy {
+		column, _ := p.def.ColumnByID(id)
+		if _, ok := predicate.KindOf(column.Type); !ok {
+			p.fault("column %s in partitioned_by has type %s, which has no equality", column.Name, column.Type)
+		}
+	}
+}
+
+func (p *propertyChecker) bloomFPP(rate float64) {
+	if !(rate >= 0 && rate < 1) {
+		p.fault("the false positive rate of bloom filters is %v, want more than 0 and less than 1", rate)
+	}
+	p.def.Properties.BloomFPP = rate
+}
+
 func (c *Connector) defineProperties(d *table.Definition, spec TableSpec) error {
 	p := &propertyChecker{def: d}
 	d.Properties.AsyncProcessing = spec.AsyncProcessing == nil || *spec.AsyncProcessing
-	d.Properties.BloomFPP = spec.BloomFPP
 	p.sortedBy(spec.SortedBy)
 	p.indexColumns(spec.IndexColumns)
-	p.columns("partition_column", "partition_by", spec.PartitionedBy)
+	p.partitionedBy(spec.PartitionedBy)
 	p.columns("primary_key", "primary_key", spec.PrimaryKey)
 	codec, ok := compression(spec.SpillCompression, c.options.Codec)
 	if !ok {
 		p.fault("spill_compression is %q, want true, false, 'lz4', 'zstd' or 'none'", spec.SpillCompression)
 	}
 	d.Properties.Codec = codec
-	if !(spec.BloomFPP >= 0 && spec.BloomFPP < 1) {
-		p.fault("the false positive rate of bloom filters is %v, want more than 0 and less than 1", spec.BloomFPP)
-	}
+	p.bloomFPP(spec.BloomFPP)
 	if len(p.faults) > 0 {
 		return Errorf(CodeInvalidTableProperty, "%s", strings.Join(p.faults, "; ")).with("table", nameOf(d).String())
 	}
-	for property, names := range map[string][]string{"partitioned_by": spec.PartitionedBy, "primary_key": spec.PrimaryKey} {
-		if len(names) > 0 {
-			return Errorf(CodeNotSupported, "table property %s is not supported yet: create table %s without it", property, nameOf(d)).
-				with("property", property)
-		}
+	if len(spec.PrimaryKey) > 0 {
+		return Errorf(CodeNotSupported, "table property primary_key is not supported yet: create table %s without it", nameOf(d)).
+			with("property", "primary_key")
 	}
 	return nil
 }

@@ -187,6 +187,9 @@ func (w *Write) resolve() error {
 	if w.request.Create == nil {
 		t, err := findTable(cur, w.request.Table)
 		if err != nil {
+			if cube, _, ok := findCube(cur, w.request.Table); ok == nil {
+				err = Errorf(CodeInvalidArgument, "%s is a star-tree cube, INSERT is not available", nameOf(cube.Def))
+			}
 			return err
 		}
 		w.def = t.Def
@@ -194,6 +197,9 @@ func (w *Write) resolve() error {
 	}
 	name := w.request.target()
 	if t, ok := cur.Table(name.Schema, name.Table); ok && w.request.AppendIfExists {
+		if t.Def.CubeOf != 0 {
+			return isCube(t.Def)
+		}
 		w.def = t.Def
 		return nil
 	}
@@ -210,7 +216,9 @@ func (w *Write) checkCreate(cur *catalog.Version) error {
 	if !cur.HasSchema(w.def.Schema) {
 		return schemaNotFound(cur, w.def.Schema)
 	}
-	if t, ok := cur.Table(w.def.Schema, w.def.Name); ok && !w.request.CreateOptions.OrReplace {
+	if t, ok := cur.Table(w.def.Schema, w.def.Name); ok && t.Def.CubeOf != 0 {
+		return isCube(t.Def)
+	} else if ok && !w.request.CreateOptions.OrReplace {
 		return tableExists(nameOf(t.Def))
 	}
 	return nil
@@ -266,7 +274,12 @@ func (w *Write) NewSink(ctx context.Context, task string) (*PageSink, error) {
 		return nil, err
 	}
 	w.touchLocked()
+	keys, err := table.NewPartitionKeys(w.def)
+	if err != nil {
+		return nil, wrap(err, "begin task %q of %s", task, w)
+	}
 	s := &PageSink{w: w, task: task}
+	s.mu.lanes.keys = keys
 	w.mu.sinks[s] = struct{}{}
 	return s, nil
 }

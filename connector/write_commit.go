@@ -168,22 +168,24 @@ func (w *Write) plan(cur *catalog.Version, staged []*stagedPart) (*change, []uin
 				with("table", nameOf(t.Def).String())
 		}
 		if w.request.Mode == WriteOverwrite {
-			ch.dropAllParts(t)
+			ch.dropAllParts(cur, t)
 		}
 	}
 	for _, s := range staged {
+		s.part.SetSequence(cur.Number+1, cur.Number+1)
 		ch.addPart(id, s.part, s.rows)
 	}
 	return ch, replaced, nil
 }
 
-// addPart adds a part and its records. rows is the durable form of a part without a file.
+// addPart adds a part, whose sequence is set, and its records. rows is the durable form of a part without a file.
 func (ch *change) addPart(tableID uint64, p *table.Part, rows []byte) {
 	if ch.edit.AddParts == nil {
 		ch.edit.AddParts = map[uint64][]*table.Part{}
 	}
 	ch.edit.AddParts[tableID] = append(ch.edit.AddParts[tableID], p)
 	record := partRecord{V: recordVersion, Kind: partInFile, Rows: p.Rows(), Processed: p.Processed()}
+	record.Seq[0], record.Seq[1] = p.Sequence()
 	if rows != nil {
 		record.Kind = partInRows
 		ch.set(rowsKey(p.ID()), rows)
@@ -231,6 +233,7 @@ func (w *Write) commitDone(published []*stagedPart, parts []uint64, result Commi
 	w.mu.Lock()
 	for _, s := range published {
 		delete(w.mu.staged, s.part.ID())
+		w.c.written.ingest(s)
 		s.settle()
 	}
 	losers := w.takeStagedLocked()

@@ -57,7 +57,7 @@ func TestStatementsAreRefusedByName(t *testing.T) {
 		{"CREATE SCHEMA default", "SCHEMA_ALREADY_EXISTS", []string{"default"}},
 		{"USE nowhere", "SCHEMA_NOT_FOUND", []string{"nowhere"}},
 		{"DELETE FROM t", "NOT_SUPPORTED", []string{"DELETE"}},
-		{"CREATE CUBE c ON t WITH (AGGREGATIONS = (count(*)), GROUP = (name))", "NOT_SUPPORTED", []string{"CUBE"}},
+		{"DROP CUBE c", "CUBE_NOT_FOUND", []string{"c"}},
 		{"SELECT * FROM read_csv('/etc/passwd')", "", nil},
 		{"SELECT 1; SELECT 2", "", nil},
 		{"", "", nil},

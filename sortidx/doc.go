@@ -7,7 +7,8 @@
 //   - [Encoder] turns the sort columns of a row into bytes whose bytewise order is the order of the rows.
 //   - [Pages] is one column as equally long pages; [Argsort] gives the permutation that sorts such columns, and
 //     [Take] copies the rows of a column in a given order into new buffers.
-//   - [Merger] gives the order in which the rows of several sorted runs follow each other.
+//   - [Merger] gives the order in which the rows of several sorted runs follow each other; the runs are there as a whole
+//     or come page by page ([Source]).
 //   - [SearchRange] and [SearchNulls] find rows inside one sorted page.
 //
 // Invariants:
@@ -19,7 +20,7 @@
 //  2. Keys, sort, merge and search agree: all of them compare like predicate.Value.Compare within one column.
 //  3. Sorting and merging are stable: equal rows keep the order of their positions, and of their runs.
 //  4. Arrays are borrowed. Nothing here retains an array beyond the call, except a Merger, whose caller keeps the
-//     arrays alive until it is done with the Merger.
+//     arrays alive until it is done with the Merger or with that page of the run.
 //  5. Rows are numbered in 32 bits: columns whose pages could hold more than 2^32-1 rows are refused.
 //
 // What it does not do: it reads no nested types, dictionaries or views (the table layer stores canonical types only),

@@ -1,6 +1,11 @@
 package sortidx
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
 
 const (
 	mergeBlock  = 256 // words of the first column that a run reads ahead
@@ -14,6 +19,8 @@ type RunRow struct{ Run, Row uint32 }
 // Programming", volume 3, 5.4.1) over the runs' next rows, which are compared by one word each before anything else. A
 // Merger is used by one goroutine; it needs no closing.
 type Merger struct {
+	fields []Field
+	err    error // of a Source; sticky
 	runs   []mergeRun
 	heads  []mergeHead // the runs' next rows, close together because most comparisons need no more
 	tree   []int       // tree[0] is the run of the next row, tree[i] the loser of the match at node i
@@ -40,6 +47,11 @@ type mergeRun struct {
 	rows int
 	next int // the row to be given next
 
+	// Of a run that comes in pages: cols, rows and next are of its current page, before which it had base rows.
+	more Source
+	base int
+	rank int // of equal rows the one of the lower rank comes first
+
 	blockLo, blockHi int // rows whose words are in block
 	block            []uint64
 }
@@ -56,7 +68,7 @@ func NewMerger(fields []Field, runs [][]Pages) (*Merger, error) {
 		if err := pages[0].checkDense(); err != nil {
 			return nil, fmt.Errorf("merge run %d: %w", i, err)
 		}
-		m.runs[i] = mergeRun{cols: cols, rows: cols[0].rows, block: make([]uint64, mergeBlock)}
+		m.runs[i] = mergeRun{cols: cols, rows: cols[0].rows, rank: i, block: make([]uint64, mergeBlock)}
 	}
 	m.stripPrefix()
 	for i := range m.runs {
@@ -66,6 +78,63 @@ func NewMerger(fields []Field, runs [][]Pages) (*Merger, error) {
 		m.tree[0] = m.play(1)
 	}
 	return m, nil
+}
+
+// Source gives the next page of a sorted run: its sort columns, equally long; nil at the end of the run, after which it is
+// not called again. The arrays of the page before are not used any more then. Of equal rows of different runs the one
+// whose page has the lower rank comes first.
+type Source func() (page []arrow.Array, rank int, err error)
+
+// NewStreamMerger prepares the merge of runs that come page by page, so that one page of each is in memory. The pages'
+// arrays are borrowed until the next page of their run is asked for. Rows are numbered from the beginning of their run.
+// Errors: those of NewMerger and of the sources; those of later pages are given by Err.
+func NewStreamMerger(fields []Field, runs []Source) (*Merger, error) {
+	m := &Merger{fields: fields, runs: make([]mergeRun, len(runs)), heads: make([]mergeHead, len(runs)), tree: make([]int, max(1, len(runs)))}
+	for i, more := range runs {
+		m.runs[i] = mergeRun{more: more, block: make([]uint64, mergeBlock)}
+		m.turnPage(i)
+		if m.err != nil {
+			return nil, m.err
+		}
+		m.heads[i] = m.runs[i].head()
+	}
+	if len(runs) > 0 {
+		m.tree[0] = m.play(1)
+	}
+	return m, nil
+}
+
+// Err gives the error of a Source, after which Next gives 0; nil for runs that were there as a whole.
+func (m *Merger) Err() error { return m.err }
+
+// turnPage goes on to the next page of a run that has rows.
+func (m *Merger) turnPage(run int) {
+	r := &m.runs[run]
+	for r.more != nil && r.next >= r.rows {
+		r.base += r.rows
+		r.rows, r.next, r.blockLo, r.blockHi = 0, 0, 0, 0
+		arrs, rank, err := r.more()
+		r.rank = rank
+		if err == nil && arrs != nil {
+			pages := make([]Pages, len(arrs))
+			for i, arr := range arrs {
+				pages[i] = Pages{Arrays: arrs[i : i+1], Shift: uint8(bits.Len(uint(max(arr.Len(), 1) - 1)))}
+			}
+			r.cols, err = newColumns(m.fields, pages)
+		}
+		switch {
+		case err == nil && arrs != nil:
+			r.rows = r.cols[0].rows
+			if uint64(r.base)+uint64(r.rows) > maxRows {
+				err = fmt.Errorf("a run has more than %d rows", maxRows)
+			}
+		default:
+			r.more = nil
+		}
+		if err != nil {
+			m.err, r.more = fmt.Errorf("merge run %d: %w", run, err), nil
+		}
+	}
 }
 
 // stripPrefix leaves out of the first column's words what all strings begin with. As the runs are sorted, that is what
@@ -99,7 +168,8 @@ func (m *Merger) stripPrefix() {
 	}
 }
 
-// Next writes the next rows into out and gives how many: fewer than len(out) only at the end, 0 from then on.
+// Next writes the next rows into out and gives how many: fewer than len(out) only at the end or when Err is set, 0 from
+// then on.
 func (m *Merger) Next(out []RunRow) int {
 	if len(m.runs) == 0 {
 		return 0
@@ -107,7 +177,7 @@ func (m *Merger) Next(out []RunRow) int {
 	for n := 0; ; {
 		run := m.tree[0]
 		r := &m.runs[run]
-		if n == len(out) || m.heads[run].rank == rankDone {
+		if n == len(out) || m.heads[run].rank == rankDone || m.err != nil {
 			return n
 		}
 		stop := r.next + 1
@@ -116,10 +186,11 @@ func (m *Merger) Next(out []RunRow) int {
 			m.streak = 0
 		}
 		for row := r.next; row < stop; row++ {
-			out[n] = RunRow{uint32(run), uint32(row)}
+			out[n] = RunRow{uint32(run), uint32(r.base + row)}
 			n++
 		}
 		r.next = stop
+		m.turnPage(run)
 		m.heads[run] = r.head()
 		m.replay(run)
 	}
@@ -163,6 +234,14 @@ func (m *Merger) lessTie(a, b int) bool {
 	ra, rb := &m.runs[a], &m.runs[b]
 	if c := ra.compareRow(ra.next, rb); c != 0 {
 		return c < 0
+	}
+	return m.first(a, b)
+}
+
+// first tells whether run a's next row comes before an equal one of run b.
+func (m *Merger) first(a, b int) bool {
+	if ra, rb := m.runs[a].rank, m.runs[b].rank; ra != rb {
+		return ra < rb
 	}
 	return a < b
 }
@@ -223,7 +302,7 @@ func (m *Merger) leadEnd(run, limit int) int {
 	o := &m.runs[second]
 	leads := func(row int) bool {
 		c := r.compareRow(row, o)
-		return c < 0 || (c == 0 && run < second)
+		return c < 0 || (c == 0 && m.first(run, second))
 	}
 	good, step := r.next, 1 // the row good leads
 	for good+step < last && leads(good+step) {

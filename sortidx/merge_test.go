@@ -2,6 +2,7 @@ package sortidx
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -79,6 +80,9 @@ func cutRuns(t *rapid.T, fields []Field, whole []arrow.Array) (runs [][]Pages, c
 
 func mergeAll(t *rapid.T, fields []Field, runs [][]Pages) []RunRow {
 	m, err := NewMerger(fields, runs)
+	if rapid.Bool().Draw(t, "stream") {
+		m, err = NewStreamMerger(fields, pageSources(runs, -1, nil))
+	}
 	require.NoError(t, err)
 	var all []RunRow
 	out := make([]RunRow, rapid.IntRange(1, 100).Draw(t, "batch"))
@@ -90,6 +94,48 @@ func mergeAll(t *rapid.T, fields []Field, runs [][]Pages) []RunRow {
 			return all
 		}
 	}
+}
+
+// pageSources gives the runs page by page; the page number failAt of all runs is err.
+func pageSources(runs [][]Pages, failAt int, err error) []Source {
+	sources := make([]Source, len(runs))
+	calls := 0
+	for i, cols := range runs {
+		page := 0
+		sources[i] = func() ([]arrow.Array, int, error) {
+			if calls++; calls > failAt && err != nil {
+				return nil, i, err
+			}
+			if page == len(cols[0].Arrays) {
+				return nil, i, nil
+			}
+			arrs := make([]arrow.Array, len(cols))
+			for c := range cols {
+				arrs[c] = cols[c].Arrays[page]
+			}
+			page++
+			return arrs, i, nil
+		}
+	}
+	return sources
+}
+
+func TestStreamMergeTellsTheErrorOfASource(t *testing.T) {
+	fields := []Field{{Type: arrow.PrimitiveTypes.Int8}}
+	page := arrayOf(arrow.PrimitiveTypes.Int8, 2, [][]byte{nil, {1, 2}}, 0)
+	runs := [][]Pages{{{Arrays: []arrow.Array{page, page}, Shift: 1}}, {{Arrays: []arrow.Array{page}, Shift: 1}}}
+	injected := errors.New("injected")
+	_, err := NewStreamMerger(fields, pageSources(runs, 1, injected))
+	require.ErrorIs(t, err, injected)
+	m, err := NewStreamMerger(fields, pageSources(runs, 2, injected))
+	require.NoError(t, err)
+	out := make([]RunRow, 10)
+	require.Less(t, m.Next(out), 6)
+	require.ErrorIs(t, m.Err(), injected)
+	require.Zero(t, m.Next(out))
+	bad := arrayOf(arrow.PrimitiveTypes.Int16, 1, [][]byte{nil, {1, 2}}, 0)
+	_, err = NewStreamMerger(fields, pageSources([][]Pages{{{Arrays: []arrow.Array{bad}}}}, 0, nil))
+	require.ErrorContains(t, err, "merge run 0")
 }
 
 func TestMergeWithoutRuns(t *testing.T) {

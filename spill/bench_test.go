@@ -201,3 +201,19 @@ func readBench(b *testing.B, p *spill.Pool, f *spill.PartFile, workers int) {
 		g.Drop()
 	}
 }
+
+// BenchmarkMetaApply commits one small batch after the other on the device of the temporary directory.
+func BenchmarkMetaApply(b *testing.B) {
+	for _, bytes := range []int{300, 60_000, 200_000} {
+		b.Run(fmt.Sprintf("bytes=%d", bytes), func(b *testing.B) {
+			p := benchPool(b, 256<<20)
+			s, err := spill.OpenStore(b.Context(), b.TempDir(), p, spill.StoreOptions{Log: quiet})
+			require.NoError(b, err)
+			defer func() { require.NoError(b, s.Close()) }()
+			value := make([]byte, bytes)
+			for b.Loop() {
+				require.NoError(b, s.Meta().Apply(b.Context(), []spill.KV{{Key: []byte("rows/1"), Value: value}}, nil, true))
+			}
+		})
+	}
+}

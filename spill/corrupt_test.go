@@ -41,8 +41,13 @@ func writeFile(t testing.TB, fs vfs.FS, path string, b []byte) {
 // smallPart makes a part of a few hundred bytes with strings, numbers, NULLs, a blob and a section.
 func smallPart(t testing.TB, p *spill.Pool, s *spill.Store) {
 	t.Helper()
+	smallPartWith(t, p, s, spill.CodecLZ4)
+}
+
+func smallPartWith(t testing.TB, p *spill.Pool, s *spill.Store, codec spill.Codec) {
+	t.Helper()
 	ctx := context.Background()
-	w, err := s.CreatePart(ctx, 1, spill.PartOptions{})
+	w, err := s.CreatePart(ctx, 1, spill.PartOptions{Codec: codec})
 	require.NoError(t, err)
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -81,11 +86,18 @@ func verifyPart(s *spill.Store) error {
 
 // Goal: every changed bit of a part file, and every cut, is found by opening or verifying, with the file named.
 func TestEveryFlippedBitIsFound(t *testing.T) {
+	codecs := []spill.Codec{spill.CodecLZ4, spill.CodecNone, spill.CodecZstd}
+	for _, codec := range codecs[:longer(1, len(codecs))] {
+		t.Run(codec.String(), func(t *testing.T) { everyFlippedBitIsFound(t, codec) })
+	}
+}
+
+func everyFlippedBitIsFound(t *testing.T, codec spill.Codec) {
 	p := newPool(t, testBudget)
 	fs := vfs.NewMem()
 	s := openStore(t, p, fs)
 	defer func() { require.NoError(t, s.Close()) }()
-	smallPart(t, p, s)
+	smallPartWith(t, p, s, codec)
 	good := readFile(t, fs, partOne)
 	require.NoError(t, verifyPart(s))
 	for i := range good {

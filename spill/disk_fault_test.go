@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -205,8 +206,22 @@ func recovered(t *testing.T, fs *vfs.MemFS, finished, named []uint64) {
 // Goal: power loss at any moment loses nothing acknowledged and leaves nothing half. Method: before every call that changes the
 // disk, clone it as a crash would leave it, with none and with half of what was not synced, and recover each clone.
 func TestCrashAtEveryChange(t *testing.T) {
+	for seed := range uint64(longer(1, 100)) {
+		crashAtEveryChange(t, seed)
+	}
+}
+
+// longer gives the second number when the environment asks for long tests.
+func longer(normal, long int) int {
+	if os.Getenv("TEST_LONG") != "" {
+		return long
+	}
+	return normal
+}
+
+func crashAtEveryChange(t *testing.T, seed uint64) {
 	mem := vfs.NewCrashableMem()
-	rng := rand.New(rand.NewPCG(3, 4))
+	rng := rand.New(rand.NewPCG(3, 4+seed))
 	type clone struct {
 		fs              *vfs.MemFS
 		finished, named []uint64

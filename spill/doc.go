@@ -7,6 +7,7 @@
 //   - [Page] is one column's values for some consecutive rows (or a blob), in memory, on disk, or both. Readers pin it.
 //   - [Store] is one data directory. [Store.CreatePart] gives a [PartWriter], [Store.OpenPart] a [PartFile].
 //   - [Meta] is a small ordered map with atomic, durable batches.
+//   - [Checkpoint] is a copy of the directory that is made while the store is in use.
 //
 // # Invariants
 //
@@ -22,6 +23,8 @@
 //     then it is in tmp/, which every start empties.
 //   - INV-S7 After a failed sync, or a failed write of the metadata log, the outcome of what was written is unknown. It is reported as
 //     an error, never tried again as if it had worked, and the store takes no more writes until it is opened again.
+//     So is what must be found missing: with DurabilityCommit no acknowledged batch of the metadata can be lost to damage of one file without
+//     the next open refusing or healing it, and no torn write is taken for damage (the file ACKED, see the witness).
 //   - INV-S8 Every request for memory ends: with memory, after a bounded wait with a *BudgetError, or with its context.
 //
 // Lock order: a PartWriter's mutex, then a PartFile's, then the pool's or the file cache's. The store's mutex is held for moments and with nothing else.

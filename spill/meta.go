@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -29,7 +28,10 @@ const (
 	memTableBytesMax = 4 << 20
 )
 
-var errEmptyKey = errors.New("key is empty")
+var (
+	errEmptyKey    = errors.New("key is empty")
+	errReservedKey = errors.New("keys that begin with a zero byte are the store's own")
+)
 
 // KV is one key and its value; both are opaque. A key is not empty.
 type KV struct{ Key, Value []byte }
@@ -46,102 +48,22 @@ type Meta struct {
 	hold       *Reservation
 	log        *slog.Logger
 	dirty      atomic.Bool // something was applied that is not synced yet
+	witness    *witness    // nil when the store is read-only
+	finding    error       // what is wrong with a store that is read-only; see Sound
+	keepStrays bool        // see KeepStrays
+	unfinished int         // batches that only the witness of a read-only store has
 	stop       chan struct{}
 	done       chan struct{}
 
+	order struct { // held while a batch is numbered and handed to the library: batches are in the log in the order of their numbers
+		sync.Mutex
+		number uint64 // of the last batch
+	}
 	uses sync.WaitGroup // calls under way; close waits for them
 	mu   struct {
 		sync.Mutex
 		closed bool
 	}
-}
-
-func openMeta(ctx context.Context, s *Store) (*Meta, error) {
-	hold, err := s.pool.Reserve(ctx, Owner{Class: ClassEngine}, s.opts.MetaCacheBytes)
-	if err != nil {
-		return nil, fmt.Errorf("memory of the metadata store: %w", err)
-	}
-	m := &Meta{path: s.path("meta"), fs: s.fs, failed: &s.failed, durability: s.opts.Durability, readOnly: s.readOnly, hold: hold, log: s.log}
-	if err = m.create(s); err == nil {
-		m.gate = newGate(m.fs, m.failed)
-		m.db, err = m.openAt(m.gate, m.path, s.opts.MetaCacheBytes)
-	}
-	if err != nil {
-		hold.Release()
-		return nil, err
-	}
-	if m.durability == DurabilityInterval && !m.readOnly {
-		m.stop, m.done = make(chan struct{}), make(chan struct{})
-		go m.flushLoop()
-	}
-	return m, nil
-}
-
-// create makes the metadata of a new directory, in tmp/ and then renamed, so that a crash leaves either all of its files or none.
-func (m *Meta) create(s *Store) error {
-	names, err := s.list(m.path)
-	if err != nil || len(names) > 0 {
-		return err
-	}
-	// Parts without metadata are no new directory: starting empty would give them up.
-	if ids, err := s.ListParts(); err != nil || len(ids) > 0 || m.readOnly {
-		return errors.Join(err, &CorruptError{Path: m.path, Offset: -1, What: "metadata", Got: fmt.Sprintf("none beside %d parts", len(ids)), Want: "metadata"})
-	}
-	staged := s.path("tmp", "meta")
-	if err := s.fs.MkdirAll(staged, 0o755); err != nil {
-		return fmt.Errorf("make folder: %w", diskError(err))
-	}
-	gate := newGate(m.fs, m.failed)
-	db, err := m.openAt(gate, staged, s.opts.MetaCacheBytes)
-	if err != nil {
-		return err
-	}
-	close(gate.stop)
-	if err := errors.Join(db.Close(), m.failed.get()); err != nil {
-		return m.describe(err)
-	}
-	if err := s.syncDir(staged); err != nil {
-		return err
-	}
-	if err := s.fs.Remove(m.path); err != nil && !oserror.IsNotExist(err) {
-		return fmt.Errorf("remove empty folder: %w", err)
-	}
-	if err := s.fs.Rename(staged, m.path); err != nil {
-		return fmt.Errorf("name metadata: %w", diskError(err))
-	}
-	return s.syncDir(s.dir)
-}
-
-func (m *Meta) openAt(gate *gateFS, path string, memory int64) (*pebble.DB, error) {
-	cache := pebble.NewCache(memory / 2)
-	defer cache.Unref()
-	options := &pebble.Options{
-		Cache:                       cache,
-		FS:                          gate,
-		FormatMajorVersion:          pebble.FormatValueSeparation,
-		L0CompactionThreshold:       2,
-		Logger:                      metaLogger{log: m.log, failed: m.failed},
-		MaxOpenFiles:                metaOpenFiles,
-		MemTableSize:                uint64(min(max(memory/8, memTableBytesMin), memTableBytesMax)),
-		MemTableStopWritesThreshold: 2,
-		ReadOnly:                    m.readOnly,
-	}
-	if m.durability != DurabilityCommit {
-		options.WALMinSyncInterval = func() time.Duration { return backgroundSyncs }
-	}
-	// The default scheduler runs a goroutine that an open which fails leaves behind. This one differs only in having none: compactions are
-	// granted when they are wanted and when others end, which is enough for a store this small.
-	options.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
-	db, err := pebble.Open(path, options)
-	if err != nil {
-		return nil, m.describe(err)
-	}
-	// The gate keeps failures of vital files from the library.
-	if err := m.failed.get(); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	gate.opening.Store(false)
-	return db, nil
 }
 
 // describe names the store in an error of the library below, and marks corruption and a full device.
@@ -164,7 +86,7 @@ func (m *Meta) enter() (func(), error) {
 }
 
 // Apply makes all changes or none. With sync, and unless the store's durability is weaker, they are on stable storage when it
-// returns; calls at the same time share one sync. After an error of the device the outcome is unknown and the store takes no more
+// returns. After an error of the device the outcome is unknown and the store takes no more
 // writes (ErrPoisoned); ErrDiskFull without ErrPoisoned means that nothing was written. ctx is looked at before the write only.
 func (m *Meta) Apply(ctx context.Context, sets []KV, deletes [][]byte, sync bool) error {
 	if err := ctx.Err(); err != nil {
@@ -199,22 +121,16 @@ func (m *Meta) Apply(ctx context.Context, sets []KV, deletes [][]byte, sync bool
 
 func (m *Meta) fill(batch *pebble.Batch, sets []KV, deletes [][]byte) error {
 	for _, kv := range sets {
-		// The library can't compact a table whose only key is empty.
-		if len(kv.Key) == 0 {
-			return fmt.Errorf("metadata %q: %w", m.path, errEmptyKey)
+		if err := m.checkKey(kv.Key); err != nil {
+			return err
 		}
-		op := batch.SetDeferred(len(kv.Key), frameBytes+len(kv.Value))
-		copy(op.Key, kv.Key)
-		op.Value[0] = metaVersion
-		copy(op.Value[frameBytes:], kv.Value)
-		binary.LittleEndian.PutUint32(op.Value[1:], frameSum(kv.Key, op.Value))
-		if err := op.Finish(); err != nil {
-			return m.describe(err)
+		if err := m.set(batch, kv.Key, kv.Value); err != nil {
+			return err
 		}
 	}
 	for _, key := range deletes {
-		if len(key) == 0 {
-			return fmt.Errorf("metadata %q: %w", m.path, errEmptyKey)
+		if err := m.checkKey(key); err != nil {
+			return err
 		}
 		if err := batch.Delete(key, nil); err != nil {
 			return m.describe(err)
@@ -223,25 +139,95 @@ func (m *Meta) fill(batch *pebble.Batch, sets []KV, deletes [][]byte) error {
 	return nil
 }
 
-// commit waits for the sync of its own batch, so that the answer is about this batch and no other.
+// checkKey says which keys can't be used. The library can't compact a table whose only key is empty.
+func (m *Meta) checkKey(key []byte) error {
+	if len(key) == 0 {
+		return fmt.Errorf("metadata %q: %w", m.path, errEmptyKey)
+	}
+	if key[0] == reservedPrefix[0] {
+		return fmt.Errorf("metadata %q: %w", m.path, errReservedKey)
+	}
+	return nil
+}
+
+// set adds a framed value to a batch.
+func (m *Meta) set(batch *pebble.Batch, key, value []byte) error {
+	op := batch.SetDeferred(len(key), frameBytes+len(value))
+	copy(op.Key, key)
+	op.Value[0] = metaVersion
+	copy(op.Value[frameBytes:], value)
+	binary.LittleEndian.PutUint32(op.Value[1:], frameSum(key, op.Value))
+	if err := op.Finish(); err != nil {
+		return m.describe(err)
+	}
+	return nil
+}
+
+// commit numbers a batch and applies it.
 func (m *Meta) commit(batch *pebble.Batch, sync bool) error {
 	m.gate.writers.Add(1)
 	defer m.gate.writers.Add(-1)
-	if !sync {
-		m.dirty.Store(true)
-		if err := m.db.Apply(batch, pebble.NoSync); err != nil {
-			m.failed.set(err)
-		}
-		m.awaitWritten()
-		return m.failed.get()
+	if sync {
+		return m.commitSynced(batch)
 	}
+	m.dirty.Store(true)
+	if err := m.applyNext(batch); err != nil {
+		return err
+	}
+	m.awaitWritten()
+	return m.failed.get()
+}
+
+// applyNext applies a batch that nobody waits for.
+func (m *Meta) applyNext(batch *pebble.Batch) error {
+	m.order.Lock()
+	defer m.order.Unlock()
+	if err := m.stamp(batch, m.order.number+1, 1); err != nil {
+		return err
+	}
+	m.order.number++
+	if err := m.db.Apply(batch, pebble.NoSync); err != nil {
+		m.failed.set(err)
+	}
+	return nil
+}
+
+// commitSynced has the batch on stable storage in the library's log and, while that is being synced, in the witness. One that is too long for
+// the witness is noted there when the log has it.
+func (m *Meta) commitSynced(batch *pebble.Batch) error {
+	m.order.Lock()
+	defer m.order.Unlock()
+	n := note{number: m.order.number + 1}
+	if err := m.stamp(batch, n.number, 1); err != nil {
+		return err
+	}
+	short := batch.Len() <= slotBatchMax
+	if short {
+		n.batch = bytes.Clone(batch.Repr()) // before the library has it, which changes it
+	}
+	m.order.number++
 	if err := m.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
 		m.failed.set(err)
+	}
+	if short && m.failed.get() == nil {
+		if err := m.witness.write(n); err != nil {
+			m.failed.set(err)
+		}
 	}
 	if err := batch.SyncWait(); err != nil {
 		m.failed.set(err)
 	}
-	// Looked at last: the library was told that a failed write of its log worked.
+	// Looked at behind the sync: the library was told that a failed write of its log worked.
+	if err := m.failed.get(); err != nil {
+		return err
+	}
+	if short {
+		m.witness.settled(n.number)
+		return nil
+	}
+	if err := m.witness.write(n); err != nil {
+		m.failed.set(err)
+	}
 	return m.failed.get()
 }
 
@@ -320,9 +306,11 @@ func (m *Meta) Scan(prefix []byte, fn func(key, value []byte) error) error {
 		return err
 	}
 	defer leave()
-	options := &pebble.IterOptions{UpperBound: prefixEnd(prefix)}
+	options := &pebble.IterOptions{LowerBound: []byte(firstFreeKey), UpperBound: prefixEnd(prefix)}
 	if len(prefix) > 0 {
-		// The library takes an empty bound for a key.
+		if prefix[0] == reservedPrefix[0] {
+			return nil
+		}
 		options.LowerBound = prefix
 	}
 	it, err := m.db.NewIter(options)
@@ -380,7 +368,16 @@ func (m *Meta) syncNow() error {
 	if !m.dirty.Swap(false) {
 		return nil
 	}
+	m.order.Lock()
+	number := m.order.number
+	m.order.Unlock()
 	if err := m.db.LogData(nil, pebble.Sync); err != nil {
+		m.failed.set(err)
+	}
+	if err := m.failed.get(); err != nil {
+		return err
+	}
+	if err := m.witness.confirm(number); err != nil {
 		m.failed.set(err)
 	}
 	return m.failed.get()
@@ -421,6 +418,9 @@ func (m *Meta) close() error {
 	close(m.gate.stop)
 	if err := m.db.Close(); err != nil {
 		errs = append(errs, m.describe(err))
+	}
+	if m.witness != nil {
+		errs = append(errs, m.witness.close())
 	}
 	m.hold.Release()
 	return errors.Join(errs...)

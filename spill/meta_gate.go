@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +65,9 @@ type gateFS struct {
 	failures atomic.Int32
 	writers  atomic.Int32 // commits under way, which may wait for a table to be written
 	marks    *writtenMarks
-	stop     chan struct{} // closed before the library is, so that no pause holds it up
+	copied   atomic.Pointer[error]  // a sync of a folder of the copy that failed: the library would panic
+	copyTo   atomic.Pointer[string] // the folder that a copy of the database is being made in; nil: none is
+	stop     chan struct{}          // closed before the library is, so that no pause holds it up
 	sinkOnce sync.Once
 	sinkMem  *vfs.MemFS
 }
@@ -78,6 +81,12 @@ func newGate(disk vfs.FS, failed *poison) *gateFS {
 // isVital tells the files that the library can't replace by writing another one.
 func isVital(base string) bool {
 	return strings.HasSuffix(base, logSuffix) || strings.HasPrefix(base, "MANIFEST") || strings.HasPrefix(base, "marker")
+}
+
+// copying tells of a path that it belongs to a copy of the database: what fails there is no fault of the database.
+func (g *gateFS) copying(name string) bool {
+	folder := g.copyTo.Load()
+	return folder != nil && (name == *folder || strings.HasPrefix(name, *folder+string(filepath.Separator)))
 }
 
 func (g *gateFS) poisoned() bool { return g.failed.get() != nil }
@@ -118,6 +127,9 @@ func (g *gateFS) tolerate(err error) error {
 
 // create makes a file on disk, or in the sink when the store is or becomes poisoned.
 func (g *gateFS) create(name string, category vfs.DiskWriteCategory, open func() (vfs.File, error)) (vfs.File, error) {
+	if g.copying(name) {
+		return open()
+	}
 	vital := isVital(g.FS.PathBase(name))
 	if !g.poisoned() {
 		f, err := open()
@@ -138,7 +150,7 @@ func (g *gateFS) create(name string, category vfs.DiskWriteCategory, open func()
 
 // Create makes a file. A marker names another new file of its folder, so that file's name must be durable before the marker can be.
 func (g *gateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if strings.HasPrefix(g.FS.PathBase(name), "marker") && !g.poisoned() {
+	if strings.HasPrefix(g.FS.PathBase(name), "marker") && !g.poisoned() && !g.copying(name) {
 		if err := syncDirectory(g.FS, g.FS.PathDir(name)); err != nil {
 			g.failed.set(err)
 		}
@@ -172,6 +184,9 @@ func (g *gateFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g.copying(name) {
+		return &copyDir{File: f, gate: g}, nil
+	}
 	return &gateFile{File: f, gate: g, vital: true}, nil
 }
 
@@ -200,7 +215,7 @@ func (g *gateFS) List(dir string) ([]string, error) {
 
 // Link does nothing on disk once poisoned.
 func (g *gateFS) Link(oldname, newname string) error {
-	if g.poisoned() {
+	if g.poisoned() && !g.copying(newname) {
 		return g.failed.get()
 	}
 	return g.FS.Link(oldname, newname)
@@ -208,7 +223,7 @@ func (g *gateFS) Link(oldname, newname string) error {
 
 // Remove does nothing on disk once poisoned.
 func (g *gateFS) Remove(name string) error {
-	if g.poisoned() {
+	if g.poisoned() && !g.copying(name) {
 		// What is not in the sink stays where it is.
 		_ = g.sink(name).Remove(name)
 		return nil
@@ -218,7 +233,7 @@ func (g *gateFS) Remove(name string) error {
 
 // RemoveAll does nothing on disk once poisoned.
 func (g *gateFS) RemoveAll(name string) error {
-	if g.poisoned() {
+	if g.poisoned() && !g.copying(name) {
 		return nil
 	}
 	return g.FS.RemoveAll(name)
@@ -226,7 +241,7 @@ func (g *gateFS) RemoveAll(name string) error {
 
 // Rename does nothing on disk once poisoned.
 func (g *gateFS) Rename(oldname, newname string) error {
-	if g.poisoned() {
+	if g.poisoned() && !g.copying(newname) {
 		_ = g.sink(newname).Rename(oldname, newname)
 		return nil
 	}
@@ -235,7 +250,7 @@ func (g *gateFS) Rename(oldname, newname string) error {
 
 // MkdirAll does nothing on disk once poisoned.
 func (g *gateFS) MkdirAll(dir string, perm fs.FileMode) error {
-	if g.poisoned() {
+	if g.poisoned() && !g.copying(dir) {
 		return nil
 	}
 	return g.FS.MkdirAll(dir, perm)
@@ -243,6 +258,20 @@ func (g *gateFS) MkdirAll(dir string, perm fs.FileMode) error {
 
 // Unwrap gives the file system below.
 func (g *gateFS) Unwrap() vfs.FS { return g.FS }
+
+// copyDir is a folder of a copy of the database. Its failed sync is kept for the one who makes the copy.
+type copyDir struct {
+	vfs.File
+	gate *gateFS
+}
+
+// Sync never fails.
+func (d *copyDir) Sync() error {
+	if err := d.File.Sync(); err != nil {
+		d.gate.copied.CompareAndSwap(nil, &err)
+	}
+	return nil
+}
 
 // gateFile is a file or directory on disk that the library writes.
 type gateFile struct {

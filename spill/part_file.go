@@ -19,6 +19,7 @@ type PartFile struct {
 	id       uint64
 	refs     atomic.Int64
 	obsolete atomic.Bool
+	damage   atomic.Pointer[CorruptError] // the first that a reader met
 	handle   fileHandle
 
 	mu struct {
@@ -149,7 +150,23 @@ func (f *PartFile) readFooter(ctx context.Context) (int64, accounted, tail, erro
 }
 
 func (f *PartFile) corrupt(offset int64, what, got, want string) error {
-	return &CorruptError{Path: f.Path(), Offset: offset, What: what, Got: got, Want: want}
+	err := &CorruptError{Path: f.Path(), Offset: offset, What: what, Got: got, Want: want}
+	f.mu.Lock()
+	opened := f.mu.dir != nil
+	f.mu.Unlock()
+	// Who opens a file tells of what is wrong then. Readers come again and again: the log is told once.
+	if opened && f.damage.CompareAndSwap(nil, err) {
+		f.store.log.Error("a part file does not hold what was written", "part", f.id, "file", err.Path, "error", err)
+	}
+	return err
+}
+
+// Damage gives the first damage that a reader met since the file was opened; nil when none did.
+func (f *PartFile) Damage() error {
+	if err := f.damage.Load(); err != nil {
+		return err
+	}
+	return nil
 }
 
 // readAt fills b, or says that the file ends early.

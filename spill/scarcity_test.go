@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 	"path/filepath"
@@ -134,4 +135,46 @@ func inLogs(t *testing.T, fs vfs.FS, value []byte) bool {
 		}
 	}
 	return false
+}
+
+// Goal: a device that is full while the metadata store writes a table in the background, and nobody waits for it, is waited out: nothing is poisoned, and when there
+// is room again all goes on. Method: tables fail a few times before they work.
+func TestBackgroundFlushWaitsForRoom(t *testing.T) {
+	ctx := context.Background()
+	p := newPool(t, testBudget)
+	var full atomic.Bool
+	failures := make(chan struct{}, 1000)
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpCreate {
+			failures <- struct{}{}
+			return &iofs.PathError{Op: "create", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	})
+	mem := vfs.NewMem()
+	s, err := spill.OpenStore(ctx, "/db", p, spill.StoreOptions{FS: errorfs.Wrap(mem, inject), MetaCacheBytes: 64 << 10, Log: quiet})
+	require.NoError(t, err)
+	written := 0
+	write := func() {
+		key := fmt.Appendf(nil, "k/%04d", written)
+		require.NoError(t, s.Meta().Apply(ctx, []spill.KV{{Key: key, Value: make([]byte, 10_000)}}, nil, true))
+		written++
+	}
+	full.Store(true)
+	for len(failures) == 0 && written < 9 { // the second write buffer is not full yet
+		write()
+	}
+	for range 3 {
+		<-failures
+	}
+	full.Store(false)
+	for range 40 {
+		write()
+	}
+	require.NoError(t, s.Close())
+	s = openStore(t, p, mem)
+	n := 0
+	require.NoError(t, s.Meta().Scan([]byte("k/"), func(_, _ []byte) error { n++; return nil }))
+	require.Equal(t, written, n)
+	require.NoError(t, s.Close())
 }

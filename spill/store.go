@@ -261,6 +261,11 @@ func (s *Store) syncDir(dir string) error {
 	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
+	return s.syncDirAlways(dir)
+}
+
+// syncDirAlways is syncDir whatever the durability, for names that are made once and without which nothing can be read.
+func (s *Store) syncDirAlways(dir string) error {
 	err := syncDirectory(s.fs, dir)
 	if errors.Is(err, errSyncFailed) {
 		s.failed.set(err)
@@ -303,6 +308,22 @@ func (s *Store) RemovePart(id uint64) error {
 		return fmt.Errorf("remove part %d: %w", id, err)
 	}
 	return nil
+}
+
+// SetAsidePart moves the file of a part that nobody has open to the folder lost/, for an operator to look at, and gives its path there.
+func (s *Store) SetAsidePart(id uint64) (string, error) {
+	if err := s.writable(); err != nil {
+		return "", fmt.Errorf("set part %d aside: %w", id, err)
+	}
+	folder := s.path(lostName)
+	if err := s.fs.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make folder: %w", diskError(err))
+	}
+	path := s.path(lostName, partName(id))
+	if err := s.fs.Rename(s.partPath(id), path); err != nil {
+		return "", fmt.Errorf("set part %d aside: %w", id, diskError(err))
+	}
+	return path, errors.Join(s.syncDir(folder), s.syncDir(s.path("parts", folderOf(id))), s.syncDir(s.dir))
 }
 
 // removeObsolete removes a file when its last reader is gone. When that fails the file is a stray that the next start finds by ListParts.

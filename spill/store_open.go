@@ -99,7 +99,7 @@ func (s *Store) makeDirectory(context.Context) error {
 	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("make directory: %w", diskError(err))
 	}
-	return s.syncDir(s.fs.PathDir(s.dir))
+	return s.syncDirAlways(s.fs.PathDir(s.dir))
 }
 
 // takeLock keeps other openers out until Close.
@@ -149,21 +149,14 @@ func (s *Store) writeFormat(path string) error {
 		return errors.Join(err, &CorruptError{Path: path, Offset: -1, What: "format of the data directory", Got: "no file beside metadata", Want: formatPrefix + "<version>"})
 	}
 	tmp := path + ".tmp"
-	f, err := s.fs.Create(tmp, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("make FORMAT: %w", diskError(err))
-	}
-	_, err = f.Write([]byte(formatPrefix + strconv.Itoa(formatVersion) + "\n"))
-	if err == nil && s.opts.Durability != DurabilityNone {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write FORMAT: %w", diskError(err))
+	// Without it nothing in the directory can be read, so it is synced whatever the durability; and so is all that is made once.
+	if err := writeSynced(s.fs, tmp, []byte(formatPrefix+strconv.Itoa(formatVersion)+"\n")); err != nil {
+		return err
 	}
 	if err := s.fs.Rename(tmp, path); err != nil {
 		return fmt.Errorf("name FORMAT: %w", diskError(err))
 	}
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
 }
 
 func (s *Store) makeFolders(context.Context) error {
@@ -173,7 +166,7 @@ func (s *Store) makeFolders(context.Context) error {
 		}
 	}
 	s.opens.keepSpares(s.dir)
-	return s.syncDir(s.dir)
+	return s.syncDirAlways(s.dir)
 }
 
 // sweep removes what was staged when the last server ended: nothing durable names it.

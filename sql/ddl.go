@@ -64,6 +64,16 @@ func (c *compiler) definition(st *grammar.Statement) (*action, error) {
 		return done(Update, func() error { return conn.TruncateTable(ctx, name) }), err
 	case st.Rename != nil:
 		return c.rename(st.Rename)
+	case st.Alter != nil:
+		return c.alter(st.Alter)
+	case st.CreateIndex != nil:
+		return c.createIndex(st.CreateIndex)
+	case st.DropIndex != nil:
+		return c.dropIndex(st.DropIndex)
+	case st.Comment != nil:
+		return c.comment(st.Comment)
+	case st.Analyze != nil:
+		return c.analyze(st.Analyze)
 	case st.Use != nil:
 		name, err := schemaName(st.Use.Schema)
 		return done(Definition, func() error { return c.session.SetSchema(name) }), err
@@ -115,8 +125,14 @@ func (c *compiler) call(call *grammar.Call) (*action, error) {
 		return done(Definition, func() error { return conn.Process(c.run.ctx, table) }), err
 	case name == "system.evict" && len(call.Arguments) == 0:
 		return done(Definition, func() error { conn.EvictAll(); return nil }), nil
+	case name == "system.checkpoint" && len(call.Arguments) == 1:
+		if call.Arguments[0].Scalar == nil {
+			return nil, badArgument("system.checkpoint wants the directory as a string, for example CALL system.checkpoint('/backup/monday')")
+		}
+		dir := call.Arguments[0].Scalar.Text()
+		return done(Definition, func() error { _, err := conn.Checkpoint(c.run.ctx, dir); return err }), nil
 	}
-	return nil, badArgument("procedure %s with %d arguments does not exist, known are: system.process(table), system.evict()", call.Procedure, len(call.Arguments))
+	return nil, badArgument("procedure %s with %d arguments does not exist, known are: system.process(table), system.evict(), system.checkpoint('dir')", call.Procedure, len(call.Arguments))
 }
 
 // argumentTable reads a table name given as a name or as a string.
@@ -224,6 +240,7 @@ var tableProperties = map[string]func(*connector.TableSpec, grammar.Value) error
 		s.SpillCompression = strings.ToLower(v.Scalar.Text())
 		return nil
 	},
+	"bloom_fpp": setBloomFPP,
 	"async_processing": func(s *connector.TableSpec, v grammar.Value) error {
 		if v.Scalar == nil {
 			return fmt.Errorf("true or false is expected")

@@ -203,6 +203,7 @@ func TestDifferential(t *testing.T) {
 	for _, with := range []string{
 		``, ` WITH (sorted_by = ARRAY['id'], index_columns = ARRAY['shop', 'price'])`,
 		` WITH (sorted_by = ARRAY['shop DESC NULLS FIRST', 'price'], index_columns = ARRAY['id'])`, ` WITH (sorted_by = ARRAY['price DESC', 'paid NULLS FIRST'], index_columns = ARRAY['uid', 'code'])`,
+		` WITH (partitioned_by = ARRAY['price', 'paid'], sorted_by = ARRAY['id'])`,
 	} {
 		t.Run(with, func(t *testing.T) {
 			w, p := newWorld(t, Options{}), newPlain(t)

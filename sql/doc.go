@@ -15,11 +15,12 @@
 //     the WHERE clause what a scan may leave out, and each reference becomes a
 //     call of the table function memconn_scan. DuckDB runs the rewritten tree
 //     and re-applies every predicate.
-//  3. A query over one table that asks only for simple aggregates or a plain
-//     projection, and whose WHERE clause a constraint captures exactly, goes to
-//     the connector directly (the fast path). Its plan is cached by the text
-//     with the literals taken out, so repeated statements pay neither parser
-//     nor planner.
+//  3. A query over one table that asks only for simple aggregates, with groups
+//     or without, or for columns, in an order that the table has or in any, and
+//     whose WHERE clause a constraint captures exactly, goes to the connector
+//     directly (the fast path). Its plan is cached by the text with the literals
+//     taken out, and a prepared statement holds its own, so repeated statements
+//     pay neither parser nor planner.
 //
 // Before DuckDB runs, the keys of small, filtered tables narrow the large scans
 // that an equality joins with them; constant expressions of the text are evaluated

@@ -23,6 +23,11 @@ type Engine struct {
 	// folded remembers constant expressions.
 	folded folded
 
+	functions struct { // what DuckDB says of its functions, once asked
+		sync.Mutex
+		scalar map[string]bool
+	}
+
 	mu struct {
 		sync.Mutex
 		closed  bool

@@ -24,6 +24,10 @@ type world struct {
 	conn    *connector.Connector
 	engine  *Engine
 	session *Session
+	fs      vfs.FS
+	options Options
+	// pageRows is the connector's number of rows in a page.
+	pageRows int
 }
 
 // newWorld opens an engine over an empty connector; everything is closed, and
@@ -36,21 +40,35 @@ func newWorld(t testing.TB, o Options) *world {
 // newWorldOfPages is newWorld with another number of rows in a page.
 func newWorldOfPages(t testing.TB, o Options, pageRows int) *world {
 	t.Helper()
-	ctx := context.Background()
-	conn, err := connector.Open(ctx, connector.Options{
-		DataDir: "/data", FS: vfs.NewMem(), MemoryBudgetBytes: 256 << 20, PageRows: pageRows, PartTargetBytes: 1 << 20, Workers: 1,
-	})
-	require.NoError(t, err)
 	o.Threads = 2
-	engine, err := New(conn, o)
-	require.NoError(t, err)
-	w := &world{t: t, conn: conn, engine: engine, session: engine.NewSession()}
-	t.Cleanup(func() {
-		require.Empty(t, engine.Queries(), "every result was closed")
-		require.NoError(t, engine.Close(ctx))
-		require.NoError(t, conn.Close(ctx))
-	})
+	w := &world{t: t, fs: vfs.NewMem(), options: o, pageRows: pageRows}
+	w.open()
+	t.Cleanup(w.close)
 	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	conn, err := connector.Open(context.Background(), connector.Options{
+		DataDir: "/data", FS: w.fs, MemoryBudgetBytes: 256 << 20, PageRows: w.pageRows, PartTargetBytes: 1 << 20, Workers: 1,
+	})
+	require.NoError(w.t, err)
+	engine, err := New(conn, w.options)
+	require.NoError(w.t, err)
+	w.conn, w.engine, w.session = conn, engine, engine.NewSession()
+}
+
+func (w *world) close() {
+	require.Empty(w.t, w.engine.Queries(), "every result was closed")
+	require.NoError(w.t, w.engine.Close(context.Background()))
+	require.NoError(w.t, w.conn.Close(context.Background()))
+}
+
+// reopen ends the connector and the engine and begins others over the same files.
+func (w *world) reopen() {
+	w.t.Helper()
+	w.close()
+	w.open()
 }
 
 // exec runs a statement that must succeed and gives its update count.

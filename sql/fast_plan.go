@@ -18,10 +18,12 @@ type fastPlan struct {
 	schema *arrow.Schema
 	where  *constraint.Predicate
 
-	// Either aggregates or columns.
+	// Either aggregates, with groups or without, or columns.
+	groups     *fastGroups
 	aggregates []connector.AggregateSpec
 	outputs    []aggregateOutput
 	columns    []string
+	order      []connector.SortSpec
 	limit      int64 // -1: none
 	offset     int64
 }
@@ -43,12 +45,21 @@ func newFastPlan(p *plan) *fastPlan {
 		table: p.tables[0].name, schema: p.schema, where: p.query.Scans[0].Where,
 		limit: simple.Limit, offset: max(simple.Offset, 0),
 	}
+	if simple.Grouped {
+		if !f.addGroups(simple, p.schema) {
+			return nil
+		}
+		return f
+	}
 	for i, item := range simple.Items {
 		if simple.Aggregate && !f.addAggregate(item, p.schema.Field(i).Type) || !simple.Aggregate && !f.addColumn(item, p.schema.Field(i).Type) {
 			return nil
 		}
 	}
-	if simple.Aggregate && (f.limit >= 0 || f.offset > 0) {
+	for _, o := range simple.Orders {
+		f.order = append(f.order, connector.SortSpec{Column: o.Column.Name, Desc: o.Desc, NullsFirst: o.NullsFirst})
+	}
+	if simple.Aggregate && (f.limit >= 0 || f.offset > 0 || len(f.order) > 0) {
 		return nil
 	}
 	return f
@@ -65,8 +76,10 @@ var aggregateFunctions = map[string]table.AggregateFunc{
 	"sum": table.Sum, "avg": table.Avg,
 }
 
-// addAggregate takes an aggregate whose value can be made exactly as DuckDB
-// makes it. Sums of floats depend on the order of addition: DuckDB's business.
+// addAggregate takes an aggregate whose value can be made as DuckDB makes it. Sums
+// and averages of floats depend on the order of addition, which DuckDB itself does
+// not fix, as its threads add what they happen to read: the last bits may differ,
+// there as here. The table adds in the order of rows and page groups.
 func (f *fastPlan) addAggregate(item tree.Item, result arrow.DataType) bool {
 	function := aggregateFunctions[item.Function]
 	out := aggregateOutput{function: function, result: result}
@@ -78,13 +91,14 @@ func (f *fastPlan) addAggregate(item tree.Item, result arrow.DataType) bool {
 			return false
 		}
 		exact := numeric(item.Column.Type) && kind != predicate.KindFloat
+		float := kind == predicate.KindFloat && arrow.IsFloating(item.Column.Type.ID()) && result.ID() == arrow.FLOAT64
 		switch function {
 		case table.Min, table.Max:
 			ok = arrow.TypeEqual(item.Column.Type, result) && kind != predicate.KindBool
 		case table.Sum:
-			ok = exact && result.ID() == arrow.DECIMAL128
+			ok = exact && result.ID() == arrow.DECIMAL128 || float
 		case table.Avg:
-			ok = exact && result.ID() == arrow.FLOAT64
+			ok = exact && result.ID() == arrow.FLOAT64 || float
 		}
 		if !ok {
 			return false
@@ -105,6 +119,9 @@ func numeric(t arrow.DataType) bool {
 func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, bound constraint.Result) (*output, error) {
 	if !bound.Exact {
 		return nil, nil
+	}
+	if f.groups != nil {
+		return f.group(x, in, snapshot, bound)
 	}
 	if f.columns != nil {
 		return f.scan(x, in, snapshot, bound.Constraint)
@@ -127,19 +144,26 @@ func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, 
 	}}, nil
 }
 
+// request is the scan of a projection.
+func (f *fastPlan) request(in settings, c predicate.Constraint) connector.ScanRequest {
+	r := connector.ScanRequest{Table: f.table, Columns: f.columns, Constraint: c, Limit: -1, NoIndexes: !in.indexes, Order: f.order}
+	if f.limit > 0 && f.limit+f.offset >= f.limit {
+		r.Limit = f.limit + f.offset
+	}
+	return r
+}
+
 // scan answers a projection.
 func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot, c predicate.Constraint) (*output, error) {
-	request := connector.ScanRequest{Table: f.table, Columns: f.columns, Constraint: c, Limit: -1, NoIndexes: !in.indexes}
-	if f.limit >= 0 {
-		if f.limit+f.offset > 0 && f.limit+f.offset >= f.limit {
-			request.Limit = f.limit + f.offset
-		}
-		if f.limit == 0 {
-			return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
-		}
+	if f.limit == 0 {
+		return &output{schema: f.schema, rows: &batchRows{}, stats: func(s *Stats) { s.FastPath = true }}, nil
 	}
-	scan, err := snapshot.Scan(x.ctx, request)
-	if err != nil {
+	request, begin := f.request(in, c), snapshot.Scan
+	if f.order != nil {
+		begin = snapshot.OrderedScan
+	}
+	scan, err := begin(x.ctx, request)
+	if err != nil || scan == nil {
 		return nil, err
 	}
 	x.onEnd(scan.Close)

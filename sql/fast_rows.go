@@ -89,27 +89,48 @@ func (o *aggregateOutput) array(s *table.AggregateState) (arrow.Array, bool) {
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, o.result)
 	defer b.Release()
-	if !s.Valid {
-		b.AppendNull()
-		return b.NewArray(), true
-	}
-	ok := true
-	switch o.function {
-	case table.Min:
-		ok = appendValue(b, s.Min)
-	case table.Max:
-		ok = appendValue(b, s.Max)
-	case table.Sum:
-		var v decimal128.Num
-		v, ok = to128(s.SumInt)
-		b.(*array.Decimal128Builder).Append(v)
-	case table.Avg:
-		b.(*array.Float64Builder).Append(average(s, o.column))
-	}
-	if !ok {
+	if !o.append(b, s) {
 		return nil, false
 	}
 	return b.NewArray(), true
+}
+
+// append appends the value of one aggregate; false when DuckDB must make it.
+func (o *aggregateOutput) append(b array.Builder, s *table.AggregateState) bool {
+	switch {
+	case o.function <= table.Count:
+		b.(*array.Int64Builder).Append(s.Count)
+		return true
+	case !s.Valid:
+		b.AppendNull()
+		return true
+	case o.function == table.Min:
+		return appendValue(b, s.Min)
+	case o.function == table.Max:
+		return appendValue(b, s.Max)
+	}
+	return o.appendSum(b, s)
+}
+
+// appendSum appends a sum or an average; false when DuckDB must make it: a decimal
+// of too many digits, or a sum of floats that left the finite numbers on the way,
+// which depends on the order of addition by more than the last bits.
+func (o *aggregateOutput) appendSum(b array.Builder, s *table.AggregateState) bool {
+	switch {
+	case arrow.IsFloating(o.column.ID()):
+		v := s.SumFloat
+		if o.function == table.Avg {
+			v /= float64(s.Count)
+		}
+		b.(*array.Float64Builder).Append(v)
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case o.function == table.Avg:
+		b.(*array.Float64Builder).Append(average(s, o.column))
+		return true
+	}
+	v, ok := to128(s.SumInt)
+	b.(*array.Decimal128Builder).Append(v)
+	return ok
 }
 
 // int64Array makes an array of one value with as little work as possible: counts
@@ -119,6 +140,8 @@ func int64Array(v int64) arrow.Array {
 	defer data.Release()
 	return array.NewInt64Data(data)
 }
+
+var decimalZero decimal256.Num
 
 // maxDecimal is the greatest number of 38 digits.
 var maxDecimal = new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(1))
@@ -158,6 +181,8 @@ func average(s *table.AggregateState, column arrow.DataType) float64 {
 // zero may have had a sign.
 func appendValue(b array.Builder, v predicate.Value) bool {
 	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		b.Append(v.AsBool())
 	case *array.Int8Builder:
 		b.Append(int8(v.AsInt()))
 	case *array.Int16Builder:

@@ -76,6 +76,9 @@ func (c *compiler) insertPlan(ins *grammar.Insert, name connector.TableName, sna
 	if err := e.describe(ctx, p, snapshot); err != nil {
 		return nil, err
 	}
+	if err := e.planCubes(ctx, p, snapshot); err != nil {
+		return nil, err
+	}
 	p.tables = append(p.tables, planTable{name, t.Definition()})
 	if len(p.params) > 0 { // other texts seldom come twice
 		e.plans.put(key, p)

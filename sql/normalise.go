@@ -9,8 +9,9 @@ import (
 	"github.com/memconn/memconn/sql/token"
 )
 
-// maxSlots bounds the literals of a text that is normalised.
-const maxSlots = 64
+// maxSlots bounds the literals of a text that is normalised: a look-up of many
+// keys by an IN list is one shape for each length of the list.
+const maxSlots = 1024
 
 // slot is a literal that was taken out of the text.
 type slot struct {

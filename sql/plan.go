@@ -31,6 +31,8 @@ type plan struct {
 	// arguments say where the literals of fast come from; only in plans that
 	// are kept by normal form.
 	arguments []argument
+	// cubes is set when cubes may answer some SELECT of the query.
+	cubes *cubePlan
 }
 
 // planTable is a table the plan was made for.
@@ -81,7 +83,7 @@ func (e *Engine) makePlan(ctx context.Context, text string, in settings, snapsho
 		return nil, err
 	}
 	p.fast = newFastPlan(p)
-	return p, nil
+	return p, e.planCubes(ctx, p, snapshot)
 }
 
 // parsePlan makes a plan that DuckDB has not described yet.
@@ -113,7 +115,7 @@ func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot
 	}
 	def := t.Definition()
 	p.tables = append(p.tables, planTable{full, def})
-	out := &tree.Table{Schema: def.Schema, Name: def.Name}
+	out := &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t)}
 	for i, c := range def.Columns {
 		if err := duck.Supported(c.Type); err != nil {
 			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)

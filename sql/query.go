@@ -20,6 +20,8 @@ type output struct {
 	stats  func(*Stats)
 	// sources are the scans of a query that DuckDB runs.
 	sources []*source
+	// cubes are the SELECTs that cubes have answered.
+	cubes []*cubePick
 }
 
 // hold takes a snapshot that lives as long as the statement.
@@ -31,15 +33,23 @@ func (x *execution) hold() *connector.Snapshot {
 
 // runPlan answers a query: directly if it can be, else by DuckDB.
 func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	if in.cubes && p.cubes != nil {
+		if out, err := x.runCubes(p, in, snapshot, params); out != nil || err != nil {
+			return out, err
+		}
+	}
+	if in.fastPath && p.fast != nil {
+		literals, err := p.bind(p.fast.where, params)
+		if err != nil {
+			return nil, err
+		}
+		if out, err := p.fast.run(x, in, snapshot, p.fast.where.Bind(literals)); out != nil || err != nil {
+			return out, err
+		}
+	}
 	literals, err := paramLiterals(p.params, params)
 	if err != nil {
 		return nil, err
-	}
-	if in.fastPath && p.fast != nil {
-		bound := p.fast.where.Bind(fill(p.fast.where.Refs(), literals))
-		if out, err := p.fast.run(x, in, snapshot, bound); out != nil || err != nil {
-			return out, err
-		}
 	}
 	sources := p.boundSources(snapshot, in, literals)
 	if in.indexes {
@@ -75,9 +85,14 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 
 // runEngine runs the rewritten query in DuckDB.
 func (x *execution) runEngine(p *plan, sources []*source, params []any) (*output, error) {
-	out, err := x.runTree(p.query.JSON, sources, params)
+	out, err := x.runTree(p.query.JSON, duckSources(sources), params)
 	if err != nil {
 		return nil, err
+	}
+	out.sources, out.stats = sources, func(s *Stats) {
+		for _, src := range sources {
+			src.addTo(s)
+		}
 	}
 	if named := p.named(out.schema); named != out.schema {
 		out.schema, out.rows = named, namedRows{out.rows, named}
@@ -101,13 +116,13 @@ func (r namedRows) next(ctx context.Context) (arrow.RecordBatch, error) {
 }
 
 // runTree prepares and executes a tree; the rows are read by the output.
-func (x *execution) runTree(tree []byte, sources []*source, params []any) (*output, error) {
+func (x *execution) runTree(tree []byte, sources map[string]duck.Source, params []any) (*output, error) {
 	conn, err := x.engine.db.Conn(x.ctx)
 	if err != nil {
 		return nil, err
 	}
 	x.onEnd(func() { _ = conn.Close() })
-	stmt, err := conn.PrepareTree(x.ctx, tree, duckSources(sources))
+	stmt, err := conn.PrepareTree(x.ctx, tree, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +130,7 @@ func (x *execution) runTree(tree []byte, sources []*source, params []any) (*outp
 	if err != nil {
 		return nil, err
 	}
-	stats := func(s *Stats) {
-		for _, src := range sources {
-			src.addTo(s)
-		}
-	}
-	return &output{schema: rows.Schema(), rows: engineRows{rows}, stats: stats, sources: sources}, nil
+	return &output{schema: rows.Schema(), rows: engineRows{rows}}, nil
 }
 
 // engineRows reads DuckDB's rows.

@@ -53,7 +53,7 @@ func (x *execution) repeat(text string, in settings, params []any) (*output, err
 // learn keeps a plan with a fast path for all texts that differ only in the
 // values of literals, if each of them is one literal of the constraint.
 func (e *Engine) learn(p *plan, text, schema string) {
-	if p.fast == nil || !isASCII(text) {
+	if p.fast == nil || p.cubes != nil || !isASCII(text) {
 		return
 	}
 	n := new(normal)

@@ -116,8 +116,8 @@ func TestFastPath(t *testing.T) {
 		"SELECT count(*) FROM t": true, "SELECT count(i), min(s), max(d), sum(b), avg(m) FROM t WHERE i = 1 AND s LIKE 'x%'": true,
 		"SELECT i, s FROM t WHERE d = DATE '2020-01-01' LIMIT 1": true, "SELECT * FROM t": true, "SELECT t.i AS x FROM default.t WHERE default.t.i > 0": true,
 		"SELECT count(*) FROM t WHERE p": true, "SELECT count(*) FROM t WHERE p IS NOT TRUE OR p": true,
-		"SELECT sum(f) FROM t": false, "SELECT count(DISTINCT i) FROM t": false, "SELECT count(*) FROM t WHERE i + 1 = 2": false, "SELECT i FROM t ORDER BY i": false,
-		"SELECT count(*), i FROM t GROUP BY i": false, "SELECT count(*) FROM t, t u": false, "SELECT count(*) FROM t WHERE s LIKE '%x'": false, "SELECT i + 1 FROM t": false, "SELECT DISTINCT i FROM t": false,
+		"SELECT sum(f), avg(f) FROM t": true, "SELECT count(DISTINCT i) FROM t": false, "SELECT count(*) FROM t WHERE i + 1 = 2": false, "SELECT i FROM t ORDER BY i": true,
+		"SELECT count(*), i FROM t GROUP BY i": true, "SELECT i FROM t GROUP BY ALL": true, "SELECT f FROM t GROUP BY f": false, "SELECT i, count(*) FROM t GROUP BY ROLLUP (i)": false, "SELECT count(*) FROM t, t u": false, "SELECT count(*) FROM t WHERE s LIKE '%x'": false, "SELECT i + 1 FROM t": false, "SELECT DISTINCT i FROM t": false,
 		"SELECT count(*) FROM t WHERE i = b": false, "SELECT count(*) FROM t TABLESAMPLE 100%": false, "SELECT count(*) FILTER (WHERE i > 0) FROM t": false, "SELECT count(*) FROM t LIMIT 1": false, "SELECT count(*) FROM t HAVING count(*) > 0": false,
 	} {
 		for range 3 {

@@ -3,10 +3,10 @@ package sql
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memconn/memconn/connector"
-	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sql/grammar"
 	"github.com/memconn/memconn/sql/token"
 	"github.com/memconn/memconn/sql/tree"
@@ -222,6 +222,9 @@ func propertyTexts(def *table.Definition) []string {
 	array("partitioned_by", columns(p.PartitionedBy))
 	array("primary_key", columns(p.PrimaryKey))
 	out = append(out, "spill_compression = "+token.QuoteString(p.Codec.String()))
+	if p.BloomFPP > 0 {
+		out = append(out, "bloom_fpp = "+strconv.FormatFloat(p.BloomFPP, 'f', -1, 64))
+	}
 	if p.AsyncProcessing {
 		return append(out, "async_processing = true")
 	}
@@ -261,12 +264,12 @@ func (c *compiler) showParts(q grammar.QualifiedName) (*action, error) {
 	r := newRelation(
 		field("id", intColumn), field("rows", intColumn), field("page_groups", intColumn), field("state", textColumn),
 		field("location", textColumn), field("sorted_by", textColumn), field("mem_bytes", intColumn),
-		field("resident_bytes", intColumn), field("disk_bytes", intColumn), field("index_bytes", intColumn),
+		field("resident_bytes", intColumn), field("disk_bytes", intColumn), field("index_bytes", intColumn), field("reason", textColumn),
 	)
 	return c.listing(r, func(r *relation) error {
 		for _, p := range t.Parts() {
 			r.add(int64(p.ID), p.Rows, int64(p.Groups), p.State, p.Location, strings.Join(p.SortedBy, ", "),
-				p.MemBytes, p.ResidentBytes, p.DiskBytes, p.IndexBytes)
+				p.MemBytes, p.ResidentBytes, p.DiskBytes, p.IndexBytes, p.Reason)
 		}
 		return nil
 	}), nil
@@ -277,62 +280,19 @@ func (c *compiler) showIndexes(q grammar.QualifiedName) (*action, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRelation(field("column", textColumn), field("indexes", textColumn), field("reason", textColumn))
+	r := newRelation(field("column", textColumn), field("indexes", textColumn), field("reason", textColumn),
+		field("index_name", textColumn), field("rows_indexed", intColumn), field("rows", intColumn))
 	return c.listing(r, func(r *relation) error {
-		def := t.Definition()
-		for _, col := range def.Columns {
-			kinds, reason := []string{"zonemap"}, "every column"
-			if slices.Contains(def.Properties.IndexColumns, col.ID) {
-				kinds, reason = append(kinds, "bloom"), "index_columns"
+		for _, i := range t.Indexes() {
+			reason, name := i.Property, any(nil)
+			if reason == "" {
+				reason = "every column"
 			}
-			if slices.ContainsFunc(def.Properties.SortedBy, func(k table.SortKey) bool { return k.Column == col.ID }) {
-				kinds, reason = append(kinds, "sparse"), "sorted_by"
+			if i.Name != "" {
+				name = i.Name
 			}
-			r.add(col.Name, strings.Join(kinds, ", "), reason)
+			r.add(i.Column, strings.Join(i.Kinds, ", "), reason, name, i.Rows, i.Total)
 		}
 		return nil
 	}), nil
-}
-
-// showStats answers what the zone maps know: bounds of each column, and in the
-// last row the number of rows.
-func (c *compiler) showStats(q grammar.QualifiedName) (*action, error) {
-	t, err := c.known(q)
-	if err != nil {
-		return nil, err
-	}
-	r := newRelation(field("column_name", textColumn), field("low_value", textColumn), field("high_value", textColumn), field("row_count", intColumn))
-	return c.listing(r, func(r *relation) error {
-		parts := t.Parts()
-		for _, col := range t.Definition().Columns {
-			low, high := bounds(col, parts)
-			r.add(col.Name, low, high, nil)
-		}
-		r.add(nil, nil, nil, t.Rows())
-		return nil
-	}), nil
-}
-
-// bounds gives the least and greatest values of a column as text, nil when they
-// are not known.
-func bounds(col table.Column, parts []connector.PartInfo) (low, high any) {
-	var least, greatest predicate.Value
-	for _, p := range parts {
-		if p.Rows == 0 {
-			continue
-		}
-		lo, errLo := predicate.Parse(col.Type, p.Min[col.Name])
-		hi, errHi := predicate.Parse(col.Type, p.Max[col.Name])
-		_, known := p.Min[col.Name]
-		if !known || errLo != nil || errHi != nil {
-			continue // all NULL, or not known
-		}
-		if low == nil || lo.Compare(least) < 0 {
-			least, low = lo, p.Min[col.Name]
-		}
-		if high == nil || hi.Compare(greatest) > 0 {
-			greatest, high = hi, p.Max[col.Name]
-		}
-	}
-	return low, high
 }

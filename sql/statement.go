@@ -36,6 +36,7 @@ type action struct {
 	schema *arrow.Schema // nil when the parameters' types decide
 	params []arrow.Field
 	run    func(params []any) (*output, error)
+	plan   *plan // of a query; nil otherwise
 }
 
 // Execute runs one statement; a semicolon at its end is fine, a second statement
@@ -51,9 +52,9 @@ func (s *Session) Execute(ctx context.Context, text string, params ...any) (*Res
 	return s.execute(ctx, text, in, params, nil)
 }
 
-// execute runs a statement with the given settings. want, if not nil, is the
-// schema that the result must have.
-func (s *Session) execute(ctx context.Context, text string, in settings, params []any, want *arrow.Schema) (result *Result, err error) {
+// execute runs a statement with the given settings. prepared, if not nil, holds
+// the plan and the schema that the result must have.
+func (s *Session) execute(ctx context.Context, text string, in settings, params []any, prepared *Statement) (result *Result, err error) {
 	e := s.engine
 	if err := e.checkSize(text); err != nil {
 		return nil, err
@@ -70,8 +71,8 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 			result, err = nil, connector.Errorf(connector.CodeInternal, "the statement met a fault of the server: %v", p)
 		}
 	}()
-	out, err := s.start(x, text, in, params)
-	if err == nil && want != nil && !want.Equal(out.schema) {
+	out, err := s.start(x, text, in, params, prepared)
+	if err == nil && prepared != nil && !prepared.gives(out.schema) {
 		err = connector.Errorf(connector.CodeConflict, "the result would have other columns than the prepared statement, because tables or types of parameters changed: prepare it again, or cast the parameters")
 	}
 	if err != nil {
@@ -86,8 +87,13 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 }
 
 // start takes the shortest way that the statement has.
-func (s *Session) start(x *execution, text string, in settings, params []any) (*output, error) {
-	if in.fastPath {
+func (s *Session) start(x *execution, text string, in settings, params []any, prepared *Statement) (*output, error) {
+	switch {
+	case prepared != nil:
+		if out, err := x.runPrepared(&prepared.plan, in, params); out != nil || err != nil {
+			return out, err
+		}
+	case in.fastPath:
 		if out, err := x.repeat(text, in, params); out != nil || err != nil {
 			return out, err
 		}
@@ -98,6 +104,9 @@ func (s *Session) start(x *execution, text string, in settings, params []any) (*
 	}
 	if len(params) != len(a.params) {
 		return nil, badArgument("the statement has %d parameters, %d values were given", len(a.params), len(params))
+	}
+	if prepared != nil && a.plan != nil {
+		prepared.plan.keep(a.plan)
 	}
 	return a.run(params)
 }
@@ -127,6 +136,9 @@ func (s *Session) compile(x *execution, text string, in settings) (*action, erro
 	case st.Explain != nil:
 		return c.explain(st.Explain)
 	}
+	if a, err := c.cubeStatement(st); a != nil || err != nil {
+		return a, err
+	}
 	return c.definition(st)
 }
 
@@ -149,7 +161,7 @@ func (c *compiler) query(text string) (*action, error) {
 	if in.fastPath {
 		x.engine.learn(p, c.run.text, in.schema)
 	}
-	return &action{kind: Query, schema: p.schema, params: p.params, run: func(params []any) (*output, error) {
+	return &action{kind: Query, schema: p.schema, params: p.params, plan: p, run: func(params []any) (*output, error) {
 		return x.runPlan(p, in, snapshot, params)
 	}}, nil
 }
@@ -163,6 +175,7 @@ type Statement struct {
 	kind    StatementKind
 	result  *arrow.Schema
 	params  *arrow.Schema
+	plan    planHandle
 	closed  atomic.Bool
 }
 
@@ -184,9 +197,19 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 	if err != nil {
 		return nil, translate(x.reason(err), text)
 	}
-	return &Statement{
+	st := &Statement{
 		session: s, text: text, schema: in.schema, kind: a.kind, result: a.schema, params: arrow.NewSchema(a.params, nil),
-	}, nil
+	}
+	if a.plan != nil {
+		st.plan.keep(a.plan)
+	}
+	return st, nil
+}
+
+// gives says whether a result has the schema that was promised. Most often it is
+// the very same one.
+func (st *Statement) gives(schema *arrow.Schema) bool {
+	return st.result == nil || st.result == schema || st.result.Equal(schema)
 }
 
 // Kind says what the statement does.
@@ -214,7 +237,7 @@ func (st *Statement) Execute(ctx context.Context, params ...any) (*Result, error
 		return nil, err
 	}
 	in.schema = st.schema
-	return st.session.execute(ctx, st.text, in, params, st.result)
+	return st.session.execute(ctx, st.text, in, params, st)
 }
 
 // Close ends the statement; open results stay open. Closing again does nothing.

@@ -51,8 +51,8 @@ type AggregateState struct {
 	// SumInt is the exact sum of an integer column, or of a decimal column at the
 	// column's scale.
 	SumInt decimal256.Num
-	// SumFloat is the sum of a float column, added in double precision in the order
-	// of the rows.
+	// SumFloat is the sum of a float column, added in double precision: within a
+	// page group in four lanes that take turns, and the sums of page groups in order.
 	SumFloat float64
 	// Min and Max are set by their functions.
 	Min, Max predicate.Value
@@ -252,46 +252,63 @@ func (r *aggregateRun) morsel(ctx context.Context, m morsel, accs []accumulator,
 		return floats, err
 	}
 	defer sel.release()
-	read := false
+	floats, read, err := r.add(ctx, &sel, &held, accumulation{accs, floats}, &t)
+	if read && !sel.evaluated {
+		t.rowsRead += int64(sel.n)
+	}
+	return floats, err
+}
+
+// accumulation is where aggregates are added up.
+type accumulation struct {
+	accs   []accumulator
+	floats []floatSum
+}
+
+// add aggregates selected rows of a page group into to, and gives the sums of floats
+// with those of to. It says whether a page was needed.
+func (r *aggregateRun) add(ctx context.Context, sel *selection, held *pins, to accumulation, t *tally) (floats []floatSum, read bool, err error) {
+	m := sel.m
 	for i, a := range r.aggs {
-		if r.answerGroup(a, &sel, &accs[i]) {
+		if r.answerGroup(a, sel, &to.accs[i]) {
 			t.use |= useMetadata
 			continue
 		}
 		col := m.plan.part.columnIndex(a.Column)
 		if a.Func == CountStar || col < 0 {
 			if a.Func == CountStar {
-				accs[i].count += int64(sel.n)
+				to.accs[i].count += int64(sel.n)
 			}
 			continue
 		}
-		arr, err := held.get(ctx, col, &t)
+		arr, err := held.get(ctx, col, t)
 		if err != nil {
-			return floats, err
+			return to.floats, read, err
 		}
 		read = true
-		sum, isFloat := accs[i].add(a.Func, arr, &sel)
+		sum, isFloat := to.accs[i].add(a.Func, arr, sel)
 		if isFloat {
-			floats = append(floats, floatSum{agg: i, part: m.plan.seq, group: m.group, sum: sum})
+			to.floats = append(to.floats, floatSum{agg: i, part: m.plan.seq, group: m.group, sum: sum})
 		}
 	}
-	if read && !sel.evaluated {
-		t.rowsRead += int64(sel.n)
-	}
-	return floats, nil
+	return to.floats, read, nil
 }
 
 // finish turns the accumulators into states.
 func (r *aggregateRun) finish(states []AggregateState) error {
-	floats := r.total.floats
+	return finishStates(r.aggs, accumulation{r.total.accs, r.total.floats}, states)
+}
+
+func finishStates(aggs []Aggregate, from accumulation, states []AggregateState) error {
+	floats := from.floats
 	slices.SortFunc(floats, func(a, b floatSum) int {
 		return cmpInts([3]int{a.agg, a.part, a.group}, [3]int{b.agg, b.part, b.group})
 	})
 	for _, f := range floats {
 		states[f.agg].SumFloat += f.sum
 	}
-	for i, a := range r.aggs {
-		acc := &r.total.accs[i]
+	for i, a := range aggs {
+		acc := &from.accs[i]
 		s := &states[i]
 		if math.IsNaN(s.SumFloat) {
 			s.SumFloat = math.NaN() // one NaN, as everywhere

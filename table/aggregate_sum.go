@@ -144,18 +144,46 @@ func sumUnsigned[T uint8 | uint16 | uint32 | uint64](s *wideSum, values []T, sel
 	s.add(low, int64(high))
 }
 
-func sumFloat[T float32 | float64](values []T, sel *selection) float64 {
-	var sum float64
-	if sel.rows != nil {
-		for _, i := range sel.rows {
-			sum += float64(values[i])
-		}
-		return sum
+// floatLanes is a sum of floats in the making: value number i of those selected is
+// added to lane i modulo four. The four additions do not wait for each other, and
+// the result depends on nothing but the values and their order.
+type floatLanes struct {
+	lane [4]float64
+	n    int // values so far
+}
+
+// sum adds the lanes up.
+func (l *floatLanes) sum() float64 { return (l.lane[0] + l.lane[1]) + (l.lane[2] + l.lane[3]) }
+
+// addFloats adds values in their order.
+func addFloats[T float32 | float64](l *floatLanes, values []T) {
+	for len(values) > 0 && l.n&3 != 0 {
+		l.lane[l.n&3] += float64(values[0])
+		l.n, values = l.n+1, values[1:]
 	}
-	sel.eachSpan(func(lo, hi int) {
-		for _, v := range values[lo:hi] {
-			sum += float64(v)
+	l.n += len(values)
+	a, b, c, d := l.lane[0], l.lane[1], l.lane[2], l.lane[3]
+	for len(values) >= 4 {
+		a += float64(values[0])
+		b += float64(values[1])
+		c += float64(values[2])
+		d += float64(values[3])
+		values = values[4:]
+	}
+	l.lane = [4]float64{a, b, c, d}
+	for i, v := range values {
+		l.lane[i] += float64(v)
+	}
+}
+
+func sumFloat[T float32 | float64](values []T, sel *selection) float64 {
+	var l floatLanes
+	if sel.rows != nil {
+		for i, row := range sel.rows {
+			l.lane[i&3] += float64(values[row])
 		}
-	})
-	return sum
+		return l.sum()
+	}
+	sel.eachSpan(func(lo, hi int) { addFloats(&l, values[lo:hi]) })
+	return l.sum()
 }

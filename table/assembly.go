@@ -10,6 +10,7 @@ import (
 
 	"github.com/memconn/memconn/bloom"
 	"github.com/memconn/memconn/minmax"
+	"github.com/memconn/memconn/ndv"
 	"github.com/memconn/memconn/sparse"
 	"github.com/memconn/memconn/spill"
 )
@@ -23,11 +24,15 @@ type assembly struct {
 	// fpp is the false positive rate of the columns in indexed.
 	fpp     float64
 	indexed map[ColumnID]bool
+	// partitionedBy are the columns that all rows share the values of.
+	partitionedBy []ColumnID
 
 	mu struct {
 		sync.Mutex
 		zones [][]minmax.Zone // by column and group
-		bytes int64
+		// distinct are the values of each column so far.
+		distinct []*ndv.Sketch
+		bytes    int64
 	}
 }
 
@@ -42,8 +47,10 @@ func newAssembly(ctx context.Context, env Env, d *Definition, id uint64, durable
 		p.ids = append(p.ids, d.Columns[i].ID)
 		p.cols = append(p.cols, newPartColumn(d.Columns[i].ID, d.Columns[i].arrowField()))
 	}
-	a := &assembly{env: env, part: p, fpp: d.bloomFPP(), indexed: map[ColumnID]bool{}}
+	a := &assembly{env: env, part: p, fpp: d.bloomFPP(), indexed: map[ColumnID]bool{}, partitionedBy: d.Properties.PartitionedBy}
+	p.written = written{codec: d.Properties.Codec.String(), fpp: d.bloomFPP()}
 	a.mu.zones = make([][]minmax.Zone, len(p.cols))
+	a.mu.distinct = make([]*ndv.Sketch, len(p.cols))
 	if durable {
 		w, err := env.Store.CreatePart(ctx, id, spill.PartOptions{Owner: p.owner(), Codec: d.Properties.Codec})
 		if err != nil {
@@ -65,10 +72,11 @@ func (a *assembly) put(ctx context.Context, i, g int, page *spill.Page) error {
 	}
 	defer page.Unpin()
 	if c.ordered {
-		zone := minmax.Of(arr)
+		zone, distinct := minmax.Of(arr), ndv.Of(arr)
 		a.mu.Lock()
 		a.mu.zones[i] = grown(a.mu.zones[i], g)
 		a.mu.zones[i][g] = zone
+		a.mu.distinct[i] = a.mu.distinct[i].Merge(distinct)
 		a.mu.Unlock()
 	}
 	if a.indexed[c.id] {
@@ -163,16 +171,20 @@ func (a *assembly) complete(ctx context.Context, order []SortKey) error {
 				b.AddZone(z)
 			}
 			c.zones = b.Finish()
+			c.setDistinct(a.mu.distinct[i])
 		}
 		if a.indexed[c.id] {
 			c.blooms = append(c.blooms, make([]*spill.Page, p.groups-len(c.blooms))...)
 		}
 	}
-	a.mu.zones = nil
+	a.mu.zones, a.mu.distinct = nil, nil
 	if err := p.setSort(order); err != nil {
 		return err
 	}
 	if err := a.buildSparse(ctx); err != nil {
+		return err
+	}
+	if err := p.setPartition(ctx, a.partitionedBy); err != nil {
 		return err
 	}
 	if err := p.reserveIndexes(ctx); err != nil {
@@ -228,7 +240,10 @@ func (a *assembly) writeFooter(ctx context.Context) error {
 		return nil
 	}
 	p := a.part
-	l := layout{Version: layoutVersion, Table: p.tableID, Processed: p.processed, SortedBy: layoutSorts(p.sortedBy)}
+	l := layout{
+		Version: layoutVersion, Table: p.tableID, Processed: p.processed, SortedBy: layoutSorts(p.sortedBy),
+		Partition: p.partition, Codec: p.written.codec, BloomFPP: p.written.fpp,
+	}
 	sections := map[string][]byte{}
 	fields := make([]arrow.Field, len(p.cols))
 	for i := range p.cols {
@@ -236,6 +251,7 @@ func (a *assembly) writeFooter(ctx context.Context) error {
 		fields[i] = c.field
 		if c.zones != nil {
 			sections[sectionZone(c.id)] = c.zones.AppendTo(nil)
+			sections[sectionDistinct(c.id)] = c.distinct.AppendTo(nil)
 		}
 		if c.blooms != nil {
 			l.Blooms = append(l.Blooms, c.id)

@@ -25,6 +25,7 @@ type Builder struct {
 	writeCtx context.Context
 	cancel   context.CancelFunc
 
+	order  []SortKey // set by FinishSorted
 	rows   int64
 	groups int
 	err    error // first failure; later calls repeat it
@@ -195,7 +196,7 @@ func (b *Builder) Finish(ctx context.Context) (*Part, error) {
 		return nil, errors.Join(fmt.Errorf("finish part %d of table %s: %w", b.a.part.id, b.def.Name, b.err), b.Abort())
 	}
 	b.close()
-	p, err := b.a.finish(ctx, b.rows, false, nil)
+	p, err := b.a.finish(ctx, b.rows, b.order != nil, b.order)
 	if err != nil {
 		return nil, fmt.Errorf("finish part %d of table %s: %w", b.a.part.id, b.def.Name, err)
 	}

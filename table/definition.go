@@ -37,8 +37,11 @@ type SortKey struct {
 
 // Properties are the physical properties of a table.
 type Properties struct {
-	SortedBy      []SortKey
-	IndexColumns  []ColumnID
+	SortedBy     []SortKey
+	IndexColumns []ColumnID
+	// IndexNames are the names of the indexes on IndexColumns, as many, or none; "" is an
+	// index without a name of its own.
+	IndexNames    []string
 	PartitionedBy []ColumnID
 	PrimaryKey    []ColumnID
 	// Codec compresses the pages of part files.
@@ -61,6 +64,16 @@ type Definition struct {
 	Columns      []Column
 	Properties   Properties
 	Comment      string
+	// Barriers are commit numbers, ascending, that the rows of no part may straddle: parts
+	// with rows up to a barrier are not joined with parts with rows behind it.
+	Barriers []uint64
+	// DataEpoch is the number of the last version that removed rows of the table, 0 when
+	// none ever did. Rows with a Sequence before it may be gone, later ones are only added.
+	DataEpoch uint64
+	// CubeOf is the ID of the table that this one holds aggregates of, 0 for an ordinary
+	// table; Cube describes them as JSON, which this package does not read.
+	CubeOf uint64
+	Cube   []byte
 	// NextColumnID is greater than the ID of every column the table ever had.
 	NextColumnID ColumnID
 }
@@ -117,8 +130,11 @@ func (d *Definition) columnByID(id ColumnID) *Column {
 func (d *Definition) Clone() *Definition {
 	c := *d
 	c.Columns = slices.Clone(d.Columns)
+	c.Barriers = slices.Clone(d.Barriers)
+	c.Cube = slices.Clone(d.Cube)
 	c.Properties.SortedBy = slices.Clone(d.Properties.SortedBy)
 	c.Properties.IndexColumns = slices.Clone(d.Properties.IndexColumns)
+	c.Properties.IndexNames = slices.Clone(d.Properties.IndexNames)
 	c.Properties.PartitionedBy = slices.Clone(d.Properties.PartitionedBy)
 	c.Properties.PrimaryKey = slices.Clone(d.Properties.PrimaryKey)
 	return &c

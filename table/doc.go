@@ -6,11 +6,13 @@
 // the spill package's buffer pool. A part is fresh when a Builder made it (rows
 // in arrival order, zone maps only) and processed when Process made it (rows in
 // the order of the table's sorted_by property, with zone maps, sparse index and
-// bloom filters). Both kinds answer the same questions with the same rows.
+// bloom filters); MergeSorted makes such parts of others that are sorted already.
+// Both kinds answer the same questions with the same rows.
 //
 // The main types are Definition (what a table is), Env (where its bytes live),
 // Part, Builder (record batches in, part out), Scan (parts in, record batches
-// out) and AggregateState (what RunAggregate returns).
+// out, in any order or in one that the parts have), AggregateState (what RunAggregate
+// returns) and Group (what RunGroups returns).
 //
 // # Invariants
 //
@@ -21,8 +23,9 @@
 //   - INV-T3 (INV-2 of the architecture): a scan or an aggregate answers the same
 //     with NoIndexes and without. A group or part is skipped only when an index
 //     proves that no row of it qualifies, a filter is left out only when an
-//     index proves that every row passes it. Float sums are added in row order
-//     and merged in page group order in both cases, so that even rounding agrees.
+//     index proves that every row passes it. Float sums depend on the order of the
+//     selected rows alone, and page groups are merged in order in both cases, so that
+//     even rounding agrees.
 //   - INV-T4: columns are known by ColumnID. A column that a part lacks (added
 //     later) reads as NULL; a column that the definition lacks is not read.
 //   - INV-T5: a failed or cancelled Builder or Process leaves no file, no page and
@@ -34,6 +37,6 @@
 // # Not done here
 //
 // The package knows no versions (table/catalog), no names of schemas beyond the
-// definition's text, no casts of incoming batches (connector), no partition
-// values: who calls Builder and Process decides which rows belong together.
+// definition's text, no casts of incoming batches (connector). Who calls Builder gives
+// a part of a partitioned table rows of one partition (PartitionKeys tells which).
 package table

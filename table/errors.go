@@ -10,6 +10,9 @@ var ErrTypeNotSupported = errors.New("type not supported")
 // part or a request does not fit the table's definition.
 var ErrSchemaMismatch = errors.New("schema mismatch")
 
+// ErrNotSorted says that a source of MergeSorted is not in the order of the definition.
+var ErrNotSorted = errors.New("the part is not in the order of the table's sort keys")
+
 // ErrOverflow is returned when an exact sum does not fit 256 bits.
 var ErrOverflow = errors.New("sum does not fit 256 bits")
 

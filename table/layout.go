@@ -19,6 +19,8 @@ const (
 
 func sectionZone(id ColumnID) string { return "zone/" + strconv.FormatUint(uint64(id), 10) }
 
+func sectionDistinct(id ColumnID) string { return "ndv/" + strconv.FormatUint(uint64(id), 10) }
+
 // blobBloom names the bloom filter of one page group.
 func blobBloom(id ColumnID, group int) string {
 	return "bloom/" + strconv.FormatUint(uint64(id), 10) + "/" + strconv.Itoa(group)
@@ -41,6 +43,28 @@ type layout struct {
 	SortedBy  []layoutSort `json:"sortedBy,omitempty"`
 	// Blooms lists the columns with bloom filters.
 	Blooms []ColumnID `json:"blooms,omitempty"`
+	// Partition names the partition of all rows; see Part.Partition.
+	Partition string `json:"partition,omitempty"`
+	// Codec and BloomFPP are the properties that the part was written with. Empty and 0,
+	// in parts of older programs: not known.
+	Codec    string  `json:"codec,omitempty"`
+	BloomFPP float64 `json:"bloomFpp,omitempty"`
+}
+
+// written are the properties of a table that a part was written with and that do not
+// show in its pages: the codec's name and the rate of false positives of its bloom
+// filters. Zero values are unknown.
+type written struct {
+	codec string
+	fpp   float64
+}
+
+// fits tells whether the part need not be written again for the definition's sake.
+func (w written) fits(d *Definition, blooms bool) bool {
+	if w.codec != "" && w.codec != d.Properties.Codec.String() {
+		return false
+	}
+	return !blooms || w.fpp == 0 || w.fpp == d.bloomFPP()
 }
 
 type layoutSort struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/memconn/memconn/bloom"
 	"github.com/memconn/memconn/minmax"
+	"github.com/memconn/memconn/ndv"
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sortidx"
 	"github.com/memconn/memconn/sparse"
@@ -25,6 +26,10 @@ type Part struct {
 	shift     uint8 // page groups hold 1<<shift rows
 	groups    int
 	processed bool
+	// Numbers of the first and last commit that the rows come from; see SetSequence.
+	seqLo, seqHi uint64
+	partition    string // of all rows; see Partition
+	written      written
 
 	ids  []ColumnID // of cols, apart so that look-ups touch little memory
 	cols []partColumn
@@ -55,6 +60,10 @@ type partColumn struct {
 	ordered bool          // kind is valid: zone maps exist and filters apply
 	pages   []*spill.Page // one for each page group
 	zones   *minmax.Column
+	// distinct counts the values; nil: not known, in parts of older programs. estimate is
+	// its result.
+	distinct *ndv.Sketch
+	estimate int64
 	// Bloom filters; both nil when the column is not indexed. A nil element:
 	// no non-NULL value in that group.
 	blooms    []*spill.Page
@@ -79,8 +88,32 @@ func (p *Part) PageRows() int { return 1 << p.shift }
 // Processed tells whether Process made the part.
 func (p *Part) Processed() bool { return p.processed }
 
+// Sequence is the range of the numbers of the commits that the rows come from:
+// catalog versions, first and last. Zeros stand for a part older than every number.
+func (p *Part) Sequence() (lo, hi uint64) { return p.seqLo, p.seqHi }
+
+// SetSequence says from which commits the rows come. It must be said before the part
+// is shared, which is when the edit that publishes it knows its number; an edit that
+// was not published may be followed by another with another number. Process and
+// MergeSorted say it for their results.
+func (p *Part) SetSequence(lo, hi uint64) {
+	if lo > hi {
+		panic("BUG: a part's first commit is later than its last")
+	}
+	p.seqLo, p.seqHi = lo, hi
+}
+
 // Durable tells whether the part has a file; false for memory parts.
 func (p *Part) Durable() bool { return p.file != nil }
+
+// Damage gives the first damage that a reader met in the part's file; nil when none
+// did, and for a part without a file.
+func (p *Part) Damage() error {
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Damage()
+}
 
 // SortedBy returns the order of the rows, nil when they have none. Read only.
 func (p *Part) SortedBy() []SortKey { return p.sortedBy }
@@ -131,17 +164,23 @@ func (p *Part) Indexed(c ColumnID) bool {
 }
 
 // NeedsProcess tells whether Process would give this part something it lacks
-// under the definition: the sort order or a bloom filter, or a file.
+// under the definition: the sort order, a bloom filter or its rate, the codec, or a
+// file. What a part has beyond that, such as the filter of a dropped index, is no
+// reason to write it again.
 func (p *Part) NeedsProcess(d *Definition) bool {
 	if p.file == nil || !slices.Equal(p.sortedBy, d.Properties.SortedBy) {
 		return true
 	}
+	blooms := false
 	for _, id := range d.Properties.IndexColumns {
-		if !p.Indexed(id) {
+		// A column that the part lacks is NULL in all rows, which needs no filter.
+		stored := p.columnIndex(id) >= 0
+		if stored && !p.Indexed(id) {
 			return true
 		}
+		blooms = blooms || stored
 	}
-	return false
+	return !p.written.fits(d, blooms)
 }
 
 // Obsolete says that the part's file is to be removed when the part is dropped.
@@ -224,6 +263,7 @@ func (p *Part) residentIndexBytes() int64 {
 		if z := p.cols[i].zones; z != nil {
 			n += z.MemBytes()
 		}
+		n += p.cols[i].distinct.MemBytes()
 	}
 	if p.sparse != nil {
 		n += p.sparse.MemBytes()

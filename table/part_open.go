@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/memconn/memconn/minmax"
+	"github.com/memconn/memconn/ndv"
 	"github.com/memconn/memconn/sparse"
 	"github.com/memconn/memconn/spill"
 )
@@ -49,6 +50,7 @@ func (p *Part) load(d *Definition) error {
 		return fmt.Errorf("page rows %d and rows %d are out of range", footer.PageRows, footer.Rows)
 	}
 	p.tableID, p.rows, p.processed = l.Table, footer.Rows, l.Processed
+	p.partition, p.written = l.Partition, written{codec: l.Codec, fpp: l.BloomFPP}
 	p.shift = shiftOf(footer.PageRows)
 	p.groups = int((p.rows + int64(footer.PageRows) - 1) >> p.shift)
 	for i, f := range footer.Schema.Fields() {
@@ -103,6 +105,15 @@ func (p *Part) loadColumn(i int, footer spill.Footer) error {
 		return fmt.Errorf("zone map covers %d page groups, want %d", zones.Pages(), p.groups)
 	}
 	c.zones = zones
+	section, ok := footer.Sections[sectionDistinct(c.id)]
+	if !ok { // a part of an older program
+		return nil
+	}
+	distinct, err := ndv.Decode(section)
+	if err != nil {
+		return err
+	}
+	c.setDistinct(distinct)
 	return nil
 }
 

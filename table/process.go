@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -21,6 +22,12 @@ type ProcessOptions struct {
 	// Progress, if set, hears how far the work is. Calls come one at a time, with
 	// doneRows never decreasing and totalRows the rows of all sources.
 	Progress func(doneRows, totalRows int64)
+	// Pace, if set, is called between pages with the time that the last one took. It may
+	// wait, to leave the processor and the disk to others. Called by several goroutines.
+	Pace func(ctx context.Context, worked time.Duration)
+	// Busy, if set, tells before each step whether others want to work too: the step then
+	// takes one goroutine less than Env.Workers, where there are more than one.
+	Busy func() bool
 }
 
 // Process makes processed parts that hold the rows of all sources: sorted by the
@@ -30,6 +37,8 @@ type ProcessOptions struct {
 // result is cut into disjoint key ranges when its key columns and its largest
 // column fit the memory budget, else it is sorted in runs of page groups that fit
 // (Sortable tells beforehand).
+//
+// Parts of different partitions are processed apart (see Part.Partition).
 //
 // The sources are only read; the caller owns the result. Without rows there is
 // no part. On error or cancellation nothing is left behind.
@@ -76,11 +85,19 @@ func (p *processor) run(ctx context.Context, parts []*Part) ([]*Part, error) {
 	if err := p.prepare(parts); err != nil {
 		return nil, err
 	}
-	var groups []source
-	for _, part := range parts {
-		groups = part.sources(groups)
+	var out []*Part
+	for _, partition := range byPartition(p.def, parts) {
+		var groups []source
+		for _, part := range partition {
+			groups = part.sources(groups)
+		}
+		made, err := p.processRuns(ctx, groups, p.memoryLimit())
+		out = append(out, made...)
+		if err != nil {
+			return out, err
+		}
 	}
-	return p.processRuns(ctx, groups, p.memoryLimit())
+	return out, nil
 }
 
 // prepare checks the request and settles which columns the result has.
@@ -153,12 +170,15 @@ func (p *processor) processRun(ctx context.Context, groups []source) (made []*Pa
 			return nil, fmt.Errorf("column %q: %w", p.def.Columns[i].Name, err)
 		}
 	}
+	var seq sequenceRange
+	seq.add(groups)
 	for k := range outs {
 		if err := ctx.Err(); err != nil {
 			return made, err
 		}
 		a := outs[k].a
 		outs[k].a = nil
+		a.part.SetSequence(seq.lo, seq.hi)
 		part, err := a.finish(ctx, int64(outs[k].hi-outs[k].lo), true, slices.Clone(p.def.Properties.SortedBy))
 		if err != nil {
 			return made, err
@@ -229,13 +249,29 @@ func (p *processor) argsort(ctx context.Context, groups []source) ([]uint32, err
 	defer held.release()
 	keys := make([]sortidx.Pages, len(p.keyCols))
 	for k, i := range p.keyCols {
-		pages, err := p.columnPages(ctx, &held, i, groups)
+		pages, err := p.columnPages(ctx, &held, i, groups, p.cost(groups).shift())
 		if err != nil {
 			return nil, fmt.Errorf("sort column %q: %w", p.def.Columns[i].Name, err)
 		}
 		keys[k] = pages
 	}
-	return sortidx.Argsort(ctx, p.fields, keys, p.env.workers())
+	return sortidx.Argsort(ctx, p.fields, keys, p.crew())
+}
+
+// crew is how many goroutines the next step may use.
+func (p *processor) crew() int {
+	n := p.env.workers()
+	if n > 1 && p.o.Busy != nil && p.o.Busy() {
+		return n - 1
+	}
+	return n
+}
+
+// pace lets others work after a piece of work that began at the time given.
+func (p *processor) pace(ctx context.Context, began time.Time) {
+	if p.o.Pace != nil {
+		p.o.Pace(ctx, time.Since(began))
+	}
 }
 
 // report adds finished cells (rows of one column) to the progress.

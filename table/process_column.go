@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -62,7 +63,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 	defer held.release()
 	from := gather{p: p, col: i, groups: groups, order: order}
 	if order != nil {
-		pages, err := p.columnPages(ctx, &held, i, groups)
+		pages, err := p.columnPages(ctx, &held, i, groups, p.cost(groups).shift())
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 			return err
 		}
 	}
-	work, workCtx := newWorkGroup(ctx, p.env.workers())
+	work, workCtx := newWorkGroup(ctx, p.crew())
 	for _, o := range outs {
 		for g, lo := 0, o.lo; lo < o.hi && workCtx.Err() == nil; g, lo = g+1, lo+p.env.PageRows {
 			work.Go(func() error {
@@ -91,6 +92,7 @@ func (p *processor) column(ctx context.Context, i int, groups []source, order []
 
 // outputPage makes page group g of one output, which begins at row lo of the run.
 func (p *processor) outputPage(ctx context.Context, from *gather, o output, g, lo int) error {
+	began := time.Now()
 	hi := min(lo+p.env.PageRows, o.hi)
 	page, err := from.page(ctx, o.a.part.owner(), lo, hi)
 	if err == nil {
@@ -100,14 +102,23 @@ func (p *processor) outputPage(ctx context.Context, from *gather, o output, g, l
 		return fmt.Errorf("page group %d: %w", g, err)
 	}
 	p.report(hi - lo)
+	p.pace(ctx, began)
 	return nil
 }
 
-// partBlooms builds the filters over whole columns of the outputs.
+// partBlooms builds the filters over whole columns of the outputs. A column that does
+// not fit into memory gets none: those of its page groups are left.
 func (p *processor) partBlooms(ctx context.Context, i int, outs []output) error {
 	for _, o := range outs {
 		c := &o.a.part.cols[i]
 		if !o.a.indexed[c.id] {
+			continue
+		}
+		var bytes int64
+		for _, g := range c.pages {
+			bytes += g.Bytes()
+		}
+		if bytes > p.memoryLimit() {
 			continue
 		}
 		var held pageHold
@@ -134,8 +145,8 @@ func (p *processor) partBlooms(ctx context.Context, i int, outs []output) error 
 // that of groups[g]: the shift is the same for all columns of a run, so that rows
 // have the same numbers, and short pages leave gaps. Groups without the column get
 // temporary pages of NULLs.
-func (p *processor) columnPages(ctx context.Context, held *pageHold, i int, groups []source) (sortidx.Pages, error) {
-	out := sortidx.Pages{Shift: p.cost(groups).shift(), Arrays: make([]arrow.Array, 0, len(groups))}
+func (p *processor) columnPages(ctx context.Context, held *pageHold, i int, groups []source, shift uint8) (sortidx.Pages, error) {
+	out := sortidx.Pages{Shift: shift, Arrays: make([]arrow.Array, 0, len(groups))}
 	nulls := map[int]arrow.Array{} // by rows
 	for _, s := range groups {
 		page := s.page(p.def.Columns[i].ID)

@@ -189,6 +189,13 @@ func (w *queue) settle(m morsel, t tally, err error) {
 	}
 }
 
+// note adds what was done apart from morsels.
+func (w *queue) note(t tally) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.stats.add(t)
+}
+
 // stop makes further claims end with io.EOF.
 func (w *queue) stop() {
 	w.mu.Lock()

@@ -26,6 +26,11 @@ type ScanRequest struct {
 	// NoIndexes reads every page group of every part and evaluates every filter on
 	// every row.
 	NoIndexes bool
+	// Order, when given, is the order of the rows over all batches, for callers of
+	// Next that do not run at the same time; ties come in any order. NewScan answers
+	// ErrNotOrdered when that takes more than reading parts in their own order,
+	// merging them and sorting few rows, and always with NoIndexes.
+	Order []SortKey
 }
 
 // Scan returns the qualifying rows of some parts as record batches, at most one
@@ -48,6 +53,7 @@ type Scan struct {
 		closed bool
 	}
 	estimate func() int64
+	ordered  *orderedRun // nil: in any order
 }
 
 // NewScan starts a scan. The caller keeps the parts alive until Close; batches
@@ -77,6 +83,14 @@ func NewScan(env Env, d *Definition, parts []*Part, r ScanRequest) (*Scan, error
 	}
 	s.schema = arrow.NewSchema(fields, nil)
 	s.estimate = sync.OnceValue(s.estimateRows)
+	if len(r.Order) > 0 {
+		if r.NoIndexes {
+			return nil, ErrNotOrdered
+		}
+		if s.ordered, err = newOrderedRun(s, r.Order); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -112,6 +126,9 @@ func (s *Scan) Schema() *arrow.Schema { return s.schema }
 // After an error, the context's included once work was begun, the scan is over:
 // every further call returns the error, so that rows are never missing silently.
 func (s *Scan) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if s.ordered != nil {
+		return s.ordered.next(ctx)
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -267,6 +284,9 @@ func (s *Scan) nullRows(ctx context.Context, c *Column, n int) (arrow.Array, err
 // It may be called more than once and while Next runs.
 func (s *Scan) Close() {
 	s.queue.stop()
+	if s.ordered != nil {
+		s.ordered.close()
+	}
 	s.nulls.Lock()
 	defer s.nulls.Unlock()
 	s.nulls.closed = true

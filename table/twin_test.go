@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -401,6 +402,14 @@ func twin(t tb, r *rand.Rand, rows, pageRows, rounds int, tight bool) (evictions
 	return evictions
 }
 
+// longer gives the second number when the environment asks for long tests.
+func longer(normal, long int) int {
+	if os.Getenv("TEST_LONG") != "" {
+		return long
+	}
+	return normal
+}
+
 func TestTwinSmallPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -412,7 +421,7 @@ func TestTwinSmallPages(t *testing.T) {
 // The memory holds a few page groups: everything is loaded and evicted all the time.
 func TestTwinTightMemory(t *testing.T) {
 	var evictions int64
-	for seed := range uint64(4) {
+	for seed := range uint64(longer(4, 24)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		evictions += twin(t, r, 12000+r.IntN(6000), 256, 3, true)
 	}
@@ -421,7 +430,7 @@ func TestTwinTightMemory(t *testing.T) {
 
 func TestTwinLargePages(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for range 3 {
+	for range longer(3, 12) {
 		twin(t, r, 40000+r.IntN(20000), 16384, 3, false)
 	}
 }

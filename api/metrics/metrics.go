@@ -116,8 +116,11 @@ var (
 	descTables    = prometheus.NewDesc("memconn_tables", "Tables in the newest version.", nil, nil)
 	descRows      = prometheus.NewDesc("memconn_rows", "Rows in the newest version.", nil, nil)
 	descParts     = prometheus.NewDesc("memconn_parts", "Parts in the newest version.", nil, nil)
+	descCorrupt   = prometheus.NewDesc("memconn_corrupt_parts", "Parts that could not be opened or in which a reader met damage.", nil, nil)
 	descSnapshots = prometheus.NewDesc("memconn_open_snapshots", "Open snapshots.", nil, nil)
 	descWrites    = prometheus.NewDesc("memconn_staged_writes", "Staged writes that are neither committed nor aborted.", nil, nil)
+	descIngested  = prometheus.NewDesc("memconn_ingested_bytes_total", "Bytes of part files and records that writes committed.", nil, nil)
+	descRewritten = prometheus.NewDesc("memconn_job_written_bytes_total", "Bytes of part files that background jobs wrote: by ingested bytes, the write amplification.", nil, nil)
 	descJobs      = prometheus.NewDesc("memconn_jobs", "Background jobs that are remembered, by state.", []string{"state"}, nil)
 	descRunning   = prometheus.NewDesc("memconn_running_calls", "REST requests and Flight calls that run now.", nil, nil)
 	descTickets   = prometheus.NewDesc("memconn_tickets", "Planned results that were not read yet.", nil, nil)
@@ -126,7 +129,7 @@ var (
 func (c *memoryCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted,
-		descTables, descRows, descParts, descSnapshots, descWrites, descJobs, descRunning, descTickets,
+		descTables, descRows, descParts, descCorrupt, descSnapshots, descWrites, descIngested, descRewritten, descJobs, descRunning, descTickets,
 	} {
 		ch <- d
 	}
@@ -149,16 +152,20 @@ func (c *memoryCollector) Collect(ch chan<- prometheus.Metric) {
 	counter(descLoaded, float64(u.LoadedBytes))
 	counter(descEvictions, float64(u.Evictions))
 	counter(descEvicted, float64(u.EvictedBytes))
-	var rows, parts float64
+	var rows, parts, corrupt float64
 	for _, t := range info.Tables {
 		rows += float64(t.Rows)
 		parts += float64(t.Parts)
+		corrupt += float64(t.CorruptParts)
 	}
 	gauge(descTables, float64(len(info.Tables)))
 	gauge(descRows, rows)
 	gauge(descParts, parts)
+	gauge(descCorrupt, corrupt)
 	gauge(descSnapshots, float64(info.Snapshots))
 	gauge(descWrites, float64(info.StagedWrites))
+	counter(descIngested, float64(info.IngestedBytes))
+	counter(descRewritten, float64(info.JobBytes))
 	states := map[string]float64{"queued": 0, "running": 0, "done": 0, "failed": 0, "cancelled": 0}
 	for _, j := range c.s.Connector.Jobs() {
 		states[j.State]++

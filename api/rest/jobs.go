@@ -96,6 +96,7 @@ func (h *Handler) memory(w http.ResponseWriter, _ *http.Request) error {
 		"pinnedBytes": u.Pinned, "unspilledBytes": u.Unspilled, "reservedBytes": u.Reserved, "byClass": classes,
 		"pageLoads": u.Loads, "pageLoadedBytes": u.LoadedBytes, "pageEvictions": u.Evictions, "pageEvictedBytes": u.EvictedBytes,
 		"tables": tables, "openSnapshots": info.Snapshots, "stagedWrites": info.StagedWrites,
+		"ingestedBytes": info.IngestedBytes, "jobBytes": info.JobBytes, "writeAmplification": info.WriteAmplification(),
 		"disk": map[string]int64{
 			"partFiles": int64(info.Disk.PartFiles), "partBytes": info.Disk.PartBytes, "metaBytes": info.Disk.MetaBytes,
 			"tmpBytes": info.Disk.TmpBytes, "totalBytes": info.Disk.TotalBytes, "availableBytes": info.Disk.AvailableBytes,

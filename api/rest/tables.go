@@ -42,6 +42,7 @@ type propertiesJSON struct {
 	PartitionedBy    []string `json:"partitioned_by"`
 	PrimaryKey       []string `json:"primary_key"`
 	SpillCompression string   `json:"spill_compression"`
+	BloomFPP         float64  `json:"bloom_fpp,omitempty"`
 	AsyncProcessing  *bool    `json:"async_processing"`
 }
 
@@ -57,7 +58,7 @@ func describeTable(t *connector.Table, version uint64) tableJSON {
 	def := t.Definition()
 	p := propertiesJSON{
 		SortedBy: []string{}, IndexColumns: []string{}, PartitionedBy: []string{}, PrimaryKey: []string{},
-		SpillCompression: def.Properties.Codec.String(), AsyncProcessing: &def.Properties.AsyncProcessing,
+		SpillCompression: def.Properties.Codec.String(), BloomFPP: def.Properties.BloomFPP, AsyncProcessing: &def.Properties.AsyncProcessing,
 	}
 	for _, k := range def.Properties.SortedBy {
 		c, _ := def.ColumnByID(k.Column)
@@ -150,6 +151,7 @@ type createProperties struct {
 	PartitionedBy    []string   `json:"partitioned_by"`
 	PrimaryKey       []string   `json:"primary_key"`
 	SpillCompression *jsonValue `json:"spill_compression"`
+	BloomFPP         *float64   `json:"bloom_fpp"`
 	AsyncProcessing  *bool      `json:"async_processing"`
 }
 
@@ -162,24 +164,30 @@ func (c createRequest) spec(schema string) (connector.TableSpec, error) {
 	if v := c.Properties.SpillCompression; v != nil {
 		spec.SpillCompression = string(*v)
 	}
-	for _, text := range c.Properties.SortedBy {
-		s, err := connector.ParseSortSpec(text)
-		if err != nil {
-			return spec, err
-		}
-		spec.SortedBy = append(spec.SortedBy, s)
+	var err error
+	if spec.SortedBy, err = sortSpecs(c.Properties.SortedBy); err != nil {
+		return spec, err
 	}
-	for _, col := range c.Columns {
+	if c.Properties.BloomFPP != nil {
+		spec.BloomFPP = *c.Properties.BloomFPP
+	}
+	spec.Columns, err = columnSpecs(c.Columns)
+	return spec, err
+}
+
+func columnSpecs(columns []createColumn) ([]connector.ColumnSpec, error) {
+	var specs []connector.ColumnSpec
+	for _, col := range columns {
 		t, err := wire.ParseType(col.Type)
 		if err != nil {
-			return spec, connector.Errorf(connector.CodeTypeNotSupported, "column %q: %s", col.Name, err)
+			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %q: %s", col.Name, err)
 		}
-		spec.Columns = append(spec.Columns, connector.ColumnSpec{
+		specs = append(specs, connector.ColumnSpec{
 			Name: col.Name, Type: t, NotNull: col.Nullable != nil && !*col.Nullable,
 			Default: col.Default, Comment: col.Comment,
 		})
 	}
-	return spec, nil
+	return specs, nil
 }
 
 func (h *Handler) createTable(w http.ResponseWriter, r *http.Request) error {

@@ -38,11 +38,17 @@ func SetProperty(spec *connector.TableSpec, name, value string) error {
 			return connector.Errorf(connector.CodeInvalidTableProperty, "property async_processing: %q is not a boolean", value)
 		}
 		spec.AsyncProcessing = &on
+	case "bloom_fpp":
+		rate, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(rate > 0 && rate < 1) {
+			return connector.Errorf(connector.CodeInvalidTableProperty, "property bloom_fpp: %q is not a number greater than 0 and less than 1", value)
+		}
+		spec.BloomFPP = rate
 	case "comment":
 		spec.Comment = value
 	default:
 		return connector.Errorf(connector.CodeInvalidTableProperty,
-			"there is no table property %q: use sorted_by, index_columns, partitioned_by, primary_key, spill_compression, async_processing or comment", name)
+			"there is no table property %q: use sorted_by, index_columns, partitioned_by, primary_key, spill_compression, bloom_fpp, async_processing or comment", name)
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ Without a name it runs ` + strings.Join(bench.DefaultScenarios(), ", ") + `.
 The full size takes about 8 GB of memory and 4 GB of disk, and some minutes.`,
 		Example: `  memconn bench
   memconn bench point-int point-varchar --rows 2000000
+  memconn bench --rows 240000000 --columns ids --budget 4294967296
+  memconn bench tpch --tpch-dir build/tpc/large/tpch
+  memconn bench soak --soak 10m
   memconn bench --json > bench.ndjson`,
 		ValidArgs: bench.Scenarios(),
 		RunE: func(cmd *cobra.Command, scenarios []string) error {
@@ -42,6 +45,9 @@ The full size takes about 8 GB of memory and 4 GB of disk, and some minutes.`,
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&o.Rows, "rows", bench.DefaultRows, "rows of the generated table")
+	flags.StringVar(&o.Columns, "columns", "", "\"ids\": only int_id and varchar_id, for the greatest number of rows")
+	flags.StringVar(&o.TPCHDir, "tpch-dir", "", "directory of TPC-H: tables as Parquet files, queries as q*.sql (make tpc-data makes one)")
+	flags.DurationVar(&o.Soak, "soak", bench.DefaultSoak, "how long the mixed load of the scenario soak lasts")
 	flags.IntVar(&o.Concurrency, "concurrency", bench.DefaultConcurrency, "point queries at a time, beside one at a time")
 	flags.Int64Var(&o.BudgetBytes, "budget", bench.DefaultBudgetBytes, "memconn's memory budget in bytes")
 	flags.Int64Var(&o.PartBytes, "part-bytes", 0, "size of a full part (default: the server's default)")

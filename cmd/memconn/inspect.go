@@ -89,7 +89,15 @@ func printReport(out io.Writer, r *connector.InspectReport) {
 	}
 	_ = table.Flush()
 	if len(r.Stray) > 0 {
-		fmt.Fprintf(out, "\nstray part files (removed at the next start): %v\n", r.Stray)
+		what := "removed at the next start"
+		if r.Unfinished > 0 || len(r.Problems) > 0 {
+			what = "no record names them"
+		}
+		fmt.Fprintf(out, "\nstray part files (%s): %v\n", what, r.Stray)
+	}
+	if r.Unfinished > 0 {
+		fmt.Fprintf(out, "\nthe next start completes %s that the metadata log does not hold: a crash cut it off, or the end of the log was damaged\n",
+			plural(int64(r.Unfinished), "change"))
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(out, "\nfault: %s", p.What)

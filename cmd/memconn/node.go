@@ -100,7 +100,7 @@ func connectorOptions(c *configs.Config, log *slog.Logger) (connector.Options, e
 		DataDir: c.DataDir, MemoryBudgetBytes: c.Memory.BudgetBytes, EngineBytes: c.Memory.EngineShareBytes,
 		PageRows: c.Parts.PageRows, PartTargetBytes: c.Parts.TargetBytes,
 		Workers: c.Processing.Workers, ProcessingDelay: c.Processing.Delay,
-		Codec: codec, Durability: durability,
+		Codec: codec, Durability: durability, ManualCubeRefresh: c.Cubes.Refresh == "manual",
 		StagedWriteTTL: c.Limits.StagedWriteTTL, MaxStagedWrites: c.Limits.StagedWrites, Log: log,
 	}, nil
 }

@@ -47,11 +47,24 @@ type Statement struct {
 	// Query is the text of a statement that DuckDB parses.
 	Query string
 
-	CreateSchema *CreateSchema `parser:"  @@"`
+	// The statements about cubes come first: INSERT INTO CUBE c is no INSERT INTO a
+	// table with that name.
+	CreateCube   *CreateCube   `parser:"  @@"`
+	InsertCube   *InsertCube   `parser:"| @@"`
+	ReloadCube   *ReloadCube   `parser:"| @@"`
+	DropCube     *DropCube     `parser:"| @@"`
+	ShowCubes    *ShowCubes    `parser:"| @@"`
+	CreateSchema *CreateSchema `parser:"| @@"`
+	// The commonest statement of each first word comes last: the errors of the last one show.
+	CreateIndex  *CreateIndex  `parser:"| @@"`
 	CreateTable  *CreateTable  `parser:"| @@"`
 	DropSchema   *DropSchema   `parser:"| @@"`
+	DropIndex    *DropIndex    `parser:"| @@"`
 	DropTable    *DropTable    `parser:"| @@"`
 	Rename       *Rename       `parser:"| @@"`
+	Alter        *Alter        `parser:"| @@"`
+	Analyze      *Analyze      `parser:"| @@"`
+	Comment      *Comment      `parser:"| @@"`
 	Insert       *Insert       `parser:"| @@"`
 	Truncate     *Truncate     `parser:"| @@"`
 	Show         *Show         `parser:"| @@"`

@@ -69,12 +69,12 @@ func finish(st *Statement, text string) (*Statement, error) {
 		}
 		for i := range c.Elements {
 			if col := c.Elements[i].Column; col != nil {
-				for j := range col.Options {
-					if d := col.Options[j].Default; d != nil {
-						d.fill(text)
-					}
-				}
+				col.fill(text)
 			}
+		}
+	case st.Alter != nil:
+		if add := st.Alter.Add; add != nil {
+			add.Column.fill(text)
 		}
 	case st.Insert != nil:
 		st.Insert.Query.fill(text)
@@ -85,8 +85,19 @@ func finish(st *Statement, text string) (*Statement, error) {
 		st.Explain.Statement.fill(text)
 	case st.Show != nil:
 		return finishShow(st)
+	case st.CreateCube != nil, st.InsertCube != nil:
+		return finishCube(st, text)
 	}
 	return st, nil
+}
+
+// fill cuts out the column's default.
+func (c *Column) fill(text string) {
+	for i := range c.Options {
+		if d := c.Options[i].Default; d != nil {
+			d.fill(text)
+		}
+	}
 }
 
 // finishShow normalises the two forms of SHOW.
@@ -116,16 +127,15 @@ func isQuery(words []string) bool {
 // own lists the first words of the statements in the grammar.
 var own = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "INSERT": true, "TRUNCATE": true, "SHOW": true, "DESCRIBE": true,
-	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true,
+	"DESC": true, "EXPLAIN": true, "USE": true, "SET": true, "RESET": true, "CALL": true, "ANALYZE": true, "COMMENT": true,
+	"RELOAD": true,
 }
 
 // refused lists statements by their leading words.
 var refused = [][]string{
 	{"CREATE", "OR", "REPLACE", "VIEW"},
 	{"CREATE", "VIEW"},
-	{"CREATE", "INDEX"},
 	{"CREATE", "UNIQUE", "INDEX"},
-	{"CREATE", "CUBE"},
 	{"CREATE", "MATERIALIZED", "VIEW"},
 	{"CREATE", "TEMP"},
 	{"CREATE", "TEMPORARY"},
@@ -137,8 +147,6 @@ var refused = [][]string{
 	{"CREATE", "ROLE"},
 	{"CREATE", "USER"},
 	{"DROP", "VIEW"},
-	{"DROP", "INDEX"},
-	{"DROP", "CUBE"},
 	{"DROP", "MATERIALIZED", "VIEW"},
 	{"DROP", "SEQUENCE"},
 	{"DROP", "TYPE"},
@@ -148,11 +156,6 @@ var refused = [][]string{
 	{"ALTER", "VIEW"},
 	{"INSERT", "OR", "REPLACE"},
 	{"INSERT", "OR", "IGNORE"},
-	{"INSERT", "INTO", "CUBE"},
-	{"INSERT", "OVERWRITE", "CUBE"},
-	{"RELOAD", "CUBE"},
-	{"SHOW", "CUBES"},
-	{"SHOW", "CREATE", "CUBE"},
 	{"SHOW", "CREATE", "VIEW"},
 	{"SHOW", "FUNCTIONS"},
 	{"SHOW", "GRANTS"},
@@ -168,10 +171,10 @@ var refused = [][]string{
 	{"ROLLBACK"},
 	{"ABORT"},
 	{"SAVEPOINT"},
-	{"ANALYZE"},
 	{"VACUUM"},
 	{"CHECKPOINT"},
-	{"COMMENT", "ON"},
+	{"COMMENT", "ON", "COLUMN"},
+	{"COMMENT", "ON", "SCHEMA"},
 	{"GRANT"},
 	{"REVOKE"},
 	{"COPY"},
@@ -218,11 +221,11 @@ func unsupportedAlter(words []string) string {
 		return ""
 	}
 	switch words[1] {
-	case "ADD", "DROP", "ALTER", "SET", "EXECUTE":
+	case "ALTER", "EXECUTE":
 		return "ALTER TABLE " + words[1]
-	case "RENAME":
-		if len(words) > 2 && words[2] != "TO" {
-			return "ALTER TABLE RENAME COLUMN"
+	case "SET":
+		if len(words) > 2 && words[2] != "PROPERTIES" {
+			return "ALTER TABLE SET " + words[2]
 		}
 	}
 	return ""

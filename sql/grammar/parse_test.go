@@ -139,15 +139,42 @@ func TestOtherStatements(t *testing.T) {
 	require.Empty(t, parse(t, "call system.evict()").Call.Arguments)
 }
 
+func TestAlterAndIndexes(t *testing.T) {
+	a := parse(t, `alter table if exists memory.s."T" set properties sorted_by = array['a'], x = default, y = true`).Alter
+	require.True(t, a.IfExists)
+	require.Equal(t, "memory.s.T", a.Name.String())
+	require.Len(t, a.Properties, 3)
+	require.Equal(t, "default", a.Properties[1].Value.Scalar.Text())
+	a = parse(t, "alter table t add column if not exists x decimal(5, 2) not null default (1 + 2) comment 'c'").Alter
+	require.True(t, a.Add.IfNotExists)
+	require.Equal(t, "DECIMAL(5,2)", a.Add.Column.Type.String())
+	require.Equal(t, "(1 + 2)", a.Add.Column.Options[1].Default.Value)
+	require.EqualValues(t, "if", parse(t, `alter table t add "if" int`).Alter.Add.Column.Name)
+	require.EqualValues(t, "b c", parse(t, `alter table t drop column if exists "b c"`).Alter.Drop.Name)
+	r := parse(t, "alter table s.t rename column if exists a to b").Alter.Rename
+	require.True(t, r.IfExists)
+	require.EqualValues(t, "ab", r.From+r.To)
+	i := parse(t, "create index if not exists s.i using bloom on s.t (a, \"b\")").CreateIndex
+	require.Equal(t, "s.i s.t", i.Name.String()+" "+i.Table.String())
+	require.True(t, i.IfNotExists)
+	require.EqualValues(t, "bloom", *i.Method)
+	require.Equal(t, []Name{"a", "b"}, i.Columns)
+	require.EqualValues(t, "BLOOM", *parse(t, "CREATE INDEX i ON t (a) USING BLOOM").CreateIndex.Using)
+	require.True(t, parse(t, "drop index if exists i").DropIndex.IfExists)
+	require.Equal(t, "t", parse(t, "analyze t").Analyze.Table.String())
+	require.EqualValues(t, "it's", *parse(t, "comment on table t is 'it''s'").Comment.Text)
+	require.Nil(t, parse(t, "comment on table t is null").Comment.Text)
+}
+
 func TestUnsupportedByName(t *testing.T) {
 	for text, name := range map[string]string{
 		"delete from t": "DELETE", "UPDATE t SET a = 1": "UPDATE", "merge into t using u on a = b": "MERGE", "begin": "BEGIN",
 		"start transaction": "START TRANSACTION", "create view v as select 1": "CREATE VIEW", "create or replace view v as select 1": "CREATE OR REPLACE VIEW",
-		"create index i on t (a)": "CREATE INDEX", "create cube c on t": "CREATE CUBE", "insert into cube c": "INSERT INTO CUBE", "insert or replace into t values (1)": "INSERT OR REPLACE",
-		"alter table t add column x int": "ALTER TABLE ADD", "alter table s.t drop column x": "ALTER TABLE DROP", "alter table if exists t set properties x = 1": "ALTER TABLE SET",
-		`alter table "t" rename column a to b`: "ALTER TABLE RENAME COLUMN",
+		"create unique index i on t (a)": "CREATE UNIQUE INDEX", "insert or replace into t values (1)": "INSERT OR REPLACE",
+		"alter table t alter column x type int": "ALTER TABLE ALTER", "alter table if exists s.t set authorization x": "ALTER TABLE SET AUTHORIZATION",
+		"comment on column t.a is 'x'":         "COMMENT ON COLUMN",
 		"insert into t values (1) returning a": "INSERT ... RETURNING", "insert into t select 1 on conflict do nothing": "INSERT ... ON CONFLICT", "insert into t default values": "INSERT ... DEFAULT VALUES",
-		"copy t to 'x'": "COPY", "attach 'x'": "ATTACH", "pragma version": "PRAGMA", "analyze t": "ANALYZE", "show cubes": "SHOW CUBES",
+		"copy t to 'x'": "COPY", "attach 'x'": "ATTACH", "pragma version": "PRAGMA",
 		"create temporary table t (a int)": "CREATE TEMPORARY", "alter schema a rename to b": "ALTER SCHEMA",
 	} {
 		_, err := Parse(text)
@@ -193,7 +220,7 @@ func TestSyntaxErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"create table t (a decimal(10,2) default -1 not null) with (sorted_by = array['a'])", "insert into t (a) values (1)", "show tables like '%'",
-		"explain analyze select 1", "call system.process(t)", "alter table t rename to u", "create table t as select 1 with no data", "$$ x", "/* /* */", `"`, "E'\\",
+		"explain analyze select 1", "call system.process(t)", "alter table t add column a int default 1", "create index i on t (a) using bloom", "alter table t rename to u", "create table t as select 1 with no data", "$$ x", "/* /* */", `"`, "E'\\",
 	} {
 		f.Add(seed)
 	}

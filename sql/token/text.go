@@ -116,3 +116,33 @@ func Excerpt(text string, offset int) string {
 	pad := strings.Repeat(" ", len(lead)+len(before))
 	return lead + clean(before) + clean(after) + tail + "\n" + pad + "^"
 }
+
+// Balanced says whether text has at least one token and is complete by itself: every
+// parenthesis is closed inside, and there is neither a semicolon nor a literal without
+// an end. So it stays one expression when it is put in parentheses.
+func Balanced(text string) bool {
+	s := New(text)
+	depth, tokens := 0, 0
+	for {
+		t := s.Next()
+		switch t.Kind {
+		case EOF:
+			return depth == 0 && tokens > 0
+		case Illegal:
+			return false
+		case Punct:
+			switch s.Text(t) {
+			case "(":
+				depth++
+			case ")":
+				depth--
+			case ";":
+				return false
+			}
+		}
+		if depth < 0 {
+			return false
+		}
+		tokens++
+	}
+}

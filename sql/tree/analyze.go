@@ -45,6 +45,8 @@ func (n Name) String() string {
 type Table struct {
 	Schema, Name string
 	Columns      []constraint.Column
+	// Cubes says that the table has cubes: SELECTs over it are kept for Aggregations.
+	Cubes bool
 	// Tag is handed through to Scan.
 	Tag any
 }
@@ -89,6 +91,9 @@ type Query struct {
 	function string
 	calls    *regexp.Regexp // the function's calls in a text; nil without scans
 	guarded  bool           // TRY_CASTs were wrapped
+
+	root    object // the rewritten tree; only with selects
+	selects []selectOf
 }
 
 // Options are what Analyze asks its caller.
@@ -131,6 +136,9 @@ func Analyze(tree []byte, function string, o Options) (*Query, error) {
 	if q.JSON, err = json.Marshal(root); err != nil {
 		return nil, fmt.Errorf("write the query's tree: %w", err)
 	}
+	if len(a.selects) > 0 {
+		q.root, q.selects = root, a.selects
+	}
 	return q, nil
 }
 
@@ -159,6 +167,7 @@ type analysis struct {
 	fold     constraint.Folder
 	scans    []*Scan
 	params   map[string]bool
+	selects  []selectOf
 	links    []Link
 	// last is the FROM clause of the SELECT that was finished last.
 	last *from
@@ -271,6 +280,7 @@ func (a *analysis) walkSelect(o object, s scope, depth int) error {
 		scan.Where = constraint.Compile(scan.conjunct, constraint.Scope{Resolve: f.substituting(scan, equal), Fold: a.fold})
 		a.link(f, scan, equal)
 	}
+	a.remember(o, f, root)
 	f.result = f.onlyItem(o["select_list"])
 	a.last = f
 	return nil

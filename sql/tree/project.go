@@ -70,7 +70,10 @@ func nodeOf(root object) object {
 // types. DEFAULT among VALUES is an *UnsupportedError, rows of another width are a
 // *WidthError.
 func (q *Query) Project(targets []Target) error {
-	root, err := decode(q.JSON)
+	root, err := q.root, error(nil)
+	if root == nil {
+		root, err = decode(q.JSON)
+	}
 	if err != nil {
 		return err
 	}

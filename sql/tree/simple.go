@@ -16,28 +16,40 @@ type Item struct {
 	Column constraint.Column
 
 	names []string
+	alias string
 	star  bool
 }
 
-// Simple is a query of one table without joins, grouping, ordering or
-// expressions: either all items are aggregates, or all are columns.
+// Simple is a query of one table without joins or expressions. Without groups,
+// either all items are aggregates, or all are columns.
 type Simple struct {
-	Items     []Item
+	Items []Item
+	// Aggregate says that some item is an aggregate.
 	Aggregate bool
+	// Grouped says that there is a GROUP BY; Groups are its columns, among them all
+	// items that are columns.
+	Grouped bool
+	Groups  []constraint.Column
+	// Orders are the terms of ORDER BY.
+	Orders []Order
 	// Limit and Offset are -1 when absent.
 	Limit, Offset int64
+
+	groupBy  []term
+	groupAll bool
+	mixed    bool // columns and aggregates
 }
 
 // plainFields are the fields of a SELECT_NODE that a simple query may fill.
 var plainFields = map[string]bool{
 	"type": true, "modifiers": true, "cte_map": true, "select_list": true, "from_table": true,
-	"where_clause": true, "aggregate_handling": true,
+	"where_clause": true, "aggregate_handling": true, "group_expressions": true, "group_sets": true,
 }
 
 // recognise looks at a query before it is rewritten; nil when it is not simple.
 func recognise(node any) *Simple {
 	o, _ := node.(object)
-	if o["type"] != "SELECT_NODE" || text(o["aggregate_handling"]) != "STANDARD_HANDLING" {
+	if o["type"] != "SELECT_NODE" {
 		return nil
 	}
 	for key, value := range o {
@@ -51,7 +63,7 @@ func recognise(node any) *Simple {
 		return nil
 	}
 	s := &Simple{Limit: -1, Offset: -1}
-	if !s.modifiers(o["modifiers"]) {
+	if !s.modifiers(o["modifiers"]) || !s.groups(o) {
 		return nil
 	}
 	items, _ := o["select_list"].([]any)
@@ -60,7 +72,7 @@ func recognise(node any) *Simple {
 			return nil
 		}
 	}
-	if len(s.Items) == 0 {
+	if len(s.Items) == 0 || s.mixed && len(s.groupBy) == 0 && !s.groupAll {
 		return nil
 	}
 	return s
@@ -81,11 +93,17 @@ func empty(value any) bool {
 	return false
 }
 
-// modifiers reads LIMIT and OFFSET; anything else is not simple.
+// modifiers reads ORDER BY, LIMIT and OFFSET; anything else is not simple.
 func (s *Simple) modifiers(value any) bool {
 	list, _ := value.([]any)
 	for _, m := range list {
 		o, _ := m.(object)
+		if o["type"] == "ORDER_MODIFIER" {
+			if len(s.Orders) > 0 || !s.orders(o["orders"]) {
+				return false
+			}
+			continue
+		}
 		if o["type"] != "LIMIT_MODIFIER" || !s.bound(o["limit"], &s.Limit) || !s.bound(o["offset"], &s.Offset) {
 			return false
 		}
@@ -119,7 +137,7 @@ var aggregates = map[string]string{
 
 func (s *Simple) add(expression any) bool {
 	o, _ := expression.(object)
-	item := Item{}
+	item := Item{alias: text(o["alias"])}
 	switch o["type"] {
 	case "STAR":
 		for key, value := range o {
@@ -156,10 +174,8 @@ func (s *Simple) add(expression any) bool {
 	default:
 		return false
 	}
-	if len(s.Items) > 0 && s.Aggregate != (item.Function != "") {
-		return false
-	}
-	s.Aggregate = item.Function != ""
+	s.mixed = s.mixed || len(s.Items) > 0 && s.Aggregate != (item.Function != "")
+	s.Aggregate = s.Aggregate || item.Function != ""
 	s.Items = append(s.Items, item)
 	return true
 }
@@ -195,7 +211,16 @@ func (s *Simple) resolve(scan *Scan) bool {
 		}
 	}
 	s.Items = items
-	return true
+	return s.find(func(names []string) (constraint.Column, bool) {
+		if len(names) > 2 {
+			n := scan.prefix(toAny(names))
+			if n == 0 {
+				return constraint.Column{}, false
+			}
+			names = append([]string{scan.Alias}, names[n:]...)
+		}
+		return find(names)
+	})
 }
 
 func toAny(list []string) []any {

@@ -15,7 +15,7 @@ import (
 var ErrClosed = errors.New("the catalog is closed")
 
 // Catalog is the current Version and the open snapshots. It is safe for
-// concurrent use. Lock order: write before list.
+// concurrent use. Lock order: write before barriers before list.
 type Catalog struct {
 	current atomic.Pointer[Version]
 	open    atomic.Int64 // snapshots that are not closed
@@ -31,6 +31,7 @@ type Catalog struct {
 		// that is not dropped.
 		born map[*table.Part]uint64
 	}
+	barriers barriers // never locked while list is
 }
 
 // New gives a catalog whose current version has no schema and the given number.

@@ -18,6 +18,8 @@
 //	       nothing alive that appeared after it.
 //	INV-C5 Parts named by an edit belong to the catalog once Publish returned nil,
 //	       and to the caller when it returned an error.
+//	INV-C6 A barrier is held from the instant of its snapshot until its release. It
+//	       is up to the plans of edits to heed Barriers.
 //
 // It does not store anything on disk (the durable step of the caller does), does
 // not know what a valid table definition is, and starts no goroutine.

@@ -120,12 +120,29 @@ func (e *Events) Schema() *arrow.Schema { return e.schema }
 // IDs gives the number of distinct int_id and of distinct varchar_id.
 func (e *Events) IDs() int64 { return (e.rows + rowsPerID - 1) / rowsPerID }
 
+// InOrder gives the same table with the rows arriving in ascending order of both
+// ids.
+func (e *Events) InOrder() *Events {
+	ordered := *e
+	ordered.factor = 1
+	return &ordered
+}
+
 // RowsOf gives the number of rows with the int_id.
 func (e *Events) RowsOf(id int64) int64 {
 	if id < 0 || id >= e.IDs() {
 		return 0
 	}
 	return min(rowsPerID, e.rows-id*rowsPerID)
+}
+
+// EventSum gives the sum of event_id over the rows with the int_id.
+func (e *Events) EventSum(id int64) int64 {
+	sum := int64(0)
+	for r := id * rowsPerID; r < id*rowsPerID+e.RowsOf(id); r++ {
+		sum += int64(draw(uint64(r), saltEvent) % eventKinds)
+	}
+	return sum
 }
 
 // VarcharID gives the varchar_id that belongs to an int_id.

@@ -64,10 +64,15 @@ type trial struct {
 	time    time.Duration     // of one side in one round
 }
 
+// checkTime bounds what the check before the rounds takes of one side; the answers of
+// the rounds are checked as well.
+const checkTime = 20 * time.Second
+
 // check asks every side for some keys and compares with the truth.
 func (t *trial) check(ctx context.Context) error {
 	for _, s := range t.sides {
-		for i := 0; i < t.keys; i += max(1, t.keys/64) {
+		begin := time.Now()
+		for i := 0; i < t.keys && time.Since(begin) < checkTime; i += max(1, t.keys/64) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,32 +22,41 @@ var errNoProc = errors.New("this system has no " + procStatus)
 // residentMemory gives the bytes of memory the process has now and had at most
 // (VmRSS, VmHWM).
 func residentMemory() (now, peak int64, err error) {
-	f, err := os.Open(procStatus)
+	found, err := procBytes(procStatus, "VmRSS", "VmHWM")
+	return found["VmRSS"], found["VmHWM"], err
+}
+
+// availableMemory gives the bytes that the machine can still hand out.
+func availableMemory() (int64, error) {
+	found, err := procBytes("/proc/meminfo", "MemAvailable")
+	return found["MemAvailable"], err
+}
+
+// procBytes reads amounts out of a file of lines "Name:   123 kB".
+func procBytes(file string, names ...string) (map[string]int64, error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return 0, 0, errNoProc
+		return nil, errNoProc
 	}
 	defer f.Close()
+	found := map[string]int64{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		name, rest, _ := strings.Cut(lines.Text(), ":")
-		var to *int64
-		switch name {
-		case "VmRSS":
-			to = &now
-		case "VmHWM":
-			to = &peak
-		default:
+		if !slices.Contains(names, name) {
 			continue
 		}
 		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		*to = kib << 10
+		found[name] = kib << 10
 	}
-	if now == 0 || peak == 0 {
-		return 0, 0, errNoProc
+	for _, name := range names {
+		if found[name] == 0 {
+			return nil, errNoProc
+		}
 	}
-	return now, peak, nil
+	return found, nil
 }
 
 // forgetPeak lets VmHWM begin anew, where the kernel allows it.

@@ -9,11 +9,15 @@ import (
 	"time"
 )
 
+// ColumnsIDs is the value of Options.Columns that means int_id and varchar_id alone.
+const ColumnsIDs = "ids"
+
 // Defaults of Options.
 const (
 	DefaultRows        = 24_000_000
 	DefaultConcurrency = 100
 	DefaultBudgetBytes = 2 << 30
+	DefaultSoak        = time.Minute
 )
 
 // Options says what is measured and how long. The zero value of a field is its
@@ -23,6 +27,14 @@ type Options struct {
 	Scenarios []string
 	// Rows of the generated table.
 	Rows int64
+	// Columns is "" for the four columns of the measured table, or ColumnsIDs for the
+	// two ids alone, which is how the greatest number of rows fits into a machine.
+	Columns string
+	// TPCHDir holds the tables of TPC-H as <table>.parquet and its queries as q*.sql;
+	// "" leaves the scenario tpch out.
+	TPCHDir string
+	// Soak is how long the mixed load of the scenario soak lasts.
+	Soak time.Duration
 	// Concurrency of the point queries that run many at a time.
 	Concurrency int
 	// BudgetBytes is memconn's memory budget.
@@ -50,9 +62,18 @@ func (o Options) Validate() error {
 		if !slices.Contains(Scenarios(), name) {
 			faults = append(faults, fmt.Errorf("unknown scenario %q; known are %s", name, strings.Join(Scenarios(), ", ")))
 		}
+		if o.Columns == ColumnsIDs && !slices.Contains(idScenarios(), name) {
+			faults = append(faults, fmt.Errorf("scenario %q needs more columns than %s; with them run %s", name, ColumnsIDs, strings.Join(idScenarios(), ", ")))
+		}
+		if name == tpchName && o.TPCHDir == "" {
+			faults = append(faults, errors.New(tpchMissing))
+		}
+	}
+	if o.Columns != "" && o.Columns != ColumnsIDs {
+		faults = append(faults, fmt.Errorf("columns: %q is not %q", o.Columns, ColumnsIDs))
 	}
 	for name, value := range map[string]int64{
-		"rows": o.Rows, "concurrency": int64(o.Concurrency), "budget": o.BudgetBytes, "part size": o.PartBytes,
+		"soak": int64(o.Soak), "rows": o.Rows, "concurrency": int64(o.Concurrency), "budget": o.BudgetBytes, "part size": o.PartBytes,
 		"rounds": int64(o.Rounds), "round time": int64(o.RoundTime), "repeats": int64(o.Repeats),
 	} {
 		if value < 0 {
@@ -74,6 +95,9 @@ const concurrencyMax = 200
 func (o Options) withDefaults() Options {
 	if len(o.Scenarios) == 0 {
 		o.Scenarios = DefaultScenarios()
+		if o.Columns == ColumnsIDs {
+			o.Scenarios = idScenarios()
+		}
 	}
 	if o.Rows == 0 {
 		o.Rows = DefaultRows
@@ -92,6 +116,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Repeats == 0 {
 		o.Repeats = 3
+	}
+	if o.Soak == 0 {
+		o.Soak = DefaultSoak
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard

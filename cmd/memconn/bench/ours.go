@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/memconn/memconn/cmd/memconn/bench/peer"
 	"github.com/memconn/memconn/connector"
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/sql"
@@ -25,22 +26,27 @@ func readInt64(ctx context.Context, r *sql.Result, err error) (int64, error) {
 	rows := int64(0)
 	err = readAll(ctx, r, func(batch arrow.RecordBatch) error {
 		rows += batch.NumRows()
-		switch column := batch.Column(0).(type) {
-		case *array.Int64:
-			answer = column.Value(0)
-		case *array.Decimal128:
-			answer = int64(column.Value(0).LowBits())
-		case *array.Float64:
-			answer = int64(column.Value(0))
-		default:
-			return fmt.Errorf("the answer is of type %s, want a number", column.DataType())
-		}
-		return nil
+		var err error
+		answer, err = wholeNumber(batch.Column(0))
+		return err
 	})
 	if err == nil && rows != 1 {
 		err = fmt.Errorf("the answer has %d rows, want one", rows)
 	}
 	return answer, err
+}
+
+// wholeNumber gives the first value of a column of numbers.
+func wholeNumber(column arrow.Array) (int64, error) {
+	switch column := column.(type) {
+	case *array.Int64:
+		return column.Value(0), nil
+	case *array.Decimal128:
+		return int64(column.Value(0).LowBits()), nil
+	case *array.Float64:
+		return int64(column.Value(0)), nil
+	}
+	return 0, fmt.Errorf("the answer is of type %s, want a number", column.DataType())
 }
 
 func readAll(ctx context.Context, r *sql.Result, each func(arrow.RecordBatch) error) (err error) {
@@ -134,10 +140,10 @@ func (t *store) connectorQueries(ctx context.Context, name, column string, value
 
 // peerQueries asks DuckDB by prepared statements, on a connection of its own for
 // every worker.
-func (s *suite) peerQueries(workers int, text string, key func(i int) any) (query, func(), error) {
+func peerQueries(db *peer.DB, workers int, text string, key func(i int) any) (query, func(), error) {
 	asking := &peerWorkers{}
 	for range workers {
-		if err := asking.add(s.peer, text); err != nil {
+		if err := asking.add(db, text); err != nil {
 			asking.close()
 			return nil, nil, err
 		}

@@ -99,7 +99,7 @@ func (s *suite) pointTrial(ctx context.Context, p *points, workers int) ([]timin
 		return nil, err
 	}
 	defer closePrepared()
-	beside, closePeer, err := s.peerQueries(workers, p.prepared(), keys)
+	beside, closePeer, err := peerQueries(s.peer, workers, p.prepared(), keys)
 	if err != nil {
 		return nil, err
 	}

@@ -17,22 +17,37 @@ import (
 type scenario struct {
 	name      string
 	byDefault bool
+	ids       bool // works with the two ids alone, at any number of rows
 	run       func(context.Context, *suite) error
 }
 
-// scenarios in the order in which they run: memory first, while memconn has the
-// process for itself (INV-B3); then those that build what the later ones query.
+// scenarios in the order in which they run: those that measure memory first, while
+// memconn has the process for itself (INV-B3); then those that build what the
+// later ones query.
 func scenarios() []scenario {
 	return []scenario{
-		{"memory", true, memoryScenario},
-		{"ingest", false, ingestScenario},
-		{"process", true, processScenario},
-		{"point-int", true, pointIntScenario},
-		{"point-varchar", true, pointVarcharScenario},
-		{"range-1pct", false, rangeScenario},
-		{"restart", true, restartScenario},
-		{"scan-agg", false, scanAggScenario},
-		{"point-index", false, pointIndexScenario},
+		{"memory", true, true, memoryScenario},
+		{"soak", false, false, soakScenario},
+		{"ingest", false, false, ingestScenario},
+		{"process", true, false, processScenario},
+		{"point-int", true, true, pointIntScenario},
+		{"point-varchar", true, true, pointVarcharScenario},
+		{"rows-read", true, true, rowsReadScenario},
+		{"reads-processing", true, false, readsProcessingScenario},
+		{"point-flight", true, false, pointFlightScenario},
+		{"join", true, false, joinScenario},
+		{"range-1pct", false, false, rangeScenario},
+		{"restart", true, true, restartScenario},
+		{"sorted-self", true, false, sortedSelfScenario},
+		{"scan-agg", false, false, scanAggScenario},
+		{"point-index", false, false, pointIndexScenario},
+		{"stream", true, false, streamScenario},
+		{"queryable", true, false, queryableScenario},
+		{"small-inserts", true, false, smallInsertsScenario},
+		{"evicted", true, false, evictedScenario},
+		{tpchName, true, false, tpchScenario},
+		{"cube", true, false, cubeScenario},
+		{"cube-build", true, false, cubeBuildScenario},
 	}
 }
 
@@ -41,6 +56,9 @@ func Scenarios() []string { return names(func(scenario) bool { return true }) }
 
 // DefaultScenarios lists those that run when none is named: the ones with a must.
 func DefaultScenarios() []string { return names(func(s scenario) bool { return s.byDefault }) }
+
+// idScenarios lists those that work with ColumnsIDs.
+func idScenarios() []string { return names(func(s scenario) bool { return s.ids }) }
 
 func names(which func(scenario) bool) []string {
 	var all []string
@@ -88,7 +106,14 @@ func Run(ctx context.Context, o Options, emit func(Result)) (err error) {
 			continue
 		}
 		s.say("%s", one.name)
-		if err := one.run(ctx, s); err != nil {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = one.run(ctx, s)
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // whatever the layer made of it
+		}
+		if err != nil {
 			return fmt.Errorf("scenario %s: %w", one.name, err)
 		}
 	}
@@ -131,89 +156,13 @@ func (s *suite) profiled(name string, f func() error) error {
 }
 
 // events generates the table that most scenarios use.
-func (s *suite) events() (*Events, error) { return NewEvents(s.o.Rows, tableColumns...) }
+func (s *suite) events() (*Events, error) {
+	if s.o.Columns == ColumnsIDs {
+		return NewEvents(s.o.Rows, tableColumns[:2]...)
+	}
+	return NewEvents(s.o.Rows, tableColumns...)
+}
 
 // tableColumns are the four columns of the measured table: the two ids, a small
 // integer, and a float with NULLs, the widest and least regular of the rest.
 var tableColumns = []string{"int_id", "varchar_id", "event_id", "value"}
-
-// rawTable is the peer's unsorted table.
-const rawTable = "events_raw"
-
-// tableBy names the table sorted by a column; "" is the unsorted one.
-func tableBy(column string) string {
-	if column == "" {
-		return rawTable
-	}
-	return "events_by_" + column
-}
-
-// openPeer gives DuckDB, with the rows loaded but not sorted.
-func (s *suite) openPeer(ctx context.Context) (*peer.DB, error) {
-	if s.peer == nil {
-		db, err := peer.Open(0)
-		if err != nil {
-			return nil, err
-		}
-		s.peer = db
-	}
-	if s.peerTables[rawTable] {
-		return s.peer, nil
-	}
-	s.say("load %d rows into DuckDB", s.o.Rows)
-	_, err := s.loadPeer(ctx)
-	return s.peer, err
-}
-
-// loadPeer loads the unsorted table into DuckDB and gives the time that took,
-// the making of the rows included.
-func (s *suite) loadPeer(ctx context.Context) (time.Duration, error) {
-	if err := s.dropPeer(ctx, rawTable); err != nil {
-		return 0, err
-	}
-	events, err := s.events()
-	if err != nil {
-		return 0, err
-	}
-	next, stop := events.Next(ctx)
-	defer stop()
-	begin := time.Now()
-	if err := s.peer.Load(ctx, rawTable, events.Schema(), next); err != nil {
-		return 0, err
-	}
-	s.peerTables[rawTable] = true
-	return time.Since(begin), nil
-}
-
-// sortPeer makes DuckDB's table sorted by the column and gives the time.
-func (s *suite) sortPeer(ctx context.Context, column string) (time.Duration, error) {
-	db, err := s.openPeer(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := s.dropPeer(ctx, tableBy(column)); err != nil {
-		return 0, err
-	}
-	begin := time.Now()
-	err = db.Exec(ctx, "CREATE TABLE "+tableBy(column)+" AS SELECT * FROM "+rawTable+" ORDER BY "+column)
-	s.peerTables[tableBy(column)] = err == nil
-	return time.Since(begin), err
-}
-
-func (s *suite) dropPeer(ctx context.Context, table string) error {
-	s.peerTables[table] = false
-	return s.peer.Exec(ctx, "DROP TABLE IF EXISTS "+table)
-}
-
-// sortedPeer makes sure that DuckDB has the table sorted by the column.
-func (s *suite) sortedPeer(ctx context.Context, column string) error {
-	if s.peerTables[tableBy(column)] {
-		return nil
-	}
-	s.say("sort in DuckDB by %s", column)
-	_, err := s.sortPeer(ctx, column)
-	return err
-}
-
-// peerName names the peer in results.
-func peerName() string { return "DuckDB " + peer.Version() }

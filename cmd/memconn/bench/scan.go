@@ -4,13 +4,30 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/memconn/memconn/cmd/memconn/bench/peer"
 	"github.com/memconn/memconn/connector"
 )
 
-// pairTrial compares one statement, whose only answer is a number and depends on
-// no key, on both sides. The peer's answer is the truth.
+// pair compares one statement, whose only answer is a number and depends on no
+// key, on both sides. The peer's answer is the truth.
+type pair struct {
+	store *store
+	peer  *peer.DB
+	// text is memconn's statement, peerText DuckDB's; "" means the same.
+	text, peerText string
+}
+
+// pairTrial runs the pair on the suite's two databases.
 func (s *suite) pairTrial(ctx context.Context, name, metric, text string, want peerFigure) error {
-	beside, closePeer, err := s.peerQueries(1, text, nil)
+	return s.compare(ctx, pair{store: s.store, peer: s.peer, text: text}, name, metric, want)
+}
+
+// compare runs a pair and emits the ratio of the medians, with the musts of want.
+func (s *suite) compare(ctx context.Context, p pair, name, metric string, want peerFigure) error {
+	if p.peerText == "" {
+		p.peerText = p.text
+	}
+	beside, closePeer, err := peerQueries(p.peer, 1, p.peerText, nil)
 	if err != nil {
 		return err
 	}
@@ -19,7 +36,7 @@ func (s *suite) pairTrial(ctx context.Context, name, metric, text string, want p
 	if err != nil {
 		return err
 	}
-	ours, closeOurs := s.store.textQueries(ctx, 1, func(int) string { return text }, 1)
+	ours, closeOurs := p.store.textQueries(ctx, 1, func(int) string { return p.text }, 1)
 	defer closeOurs()
 	t := &trial{
 		sides: []side{{"memconn", ours}, {peerName(), beside}}, keys: 1, want: func(int) int64 { return truth },
@@ -112,7 +129,7 @@ func pointIndexScenario(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	beside, closePeer, err := s.peerQueries(1, text, p.keys())
+	beside, closePeer, err := peerQueries(s.peer, 1, text, p.keys())
 	if err != nil {
 		return err
 	}

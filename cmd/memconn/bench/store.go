@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/memconn/memconn/connector"
@@ -35,16 +38,59 @@ func (s *suite) storeOptions() connector.Options {
 // openStore opens connector and SQL engine. Background jobs are paused, so that
 // none runs beside a measurement; Process works nevertheless.
 func openStore(ctx context.Context, o connector.Options) (*store, error) {
+	t, err := newStore(ctx, o)
+	if err == nil {
+		t.conn.PauseJobs()
+	}
+	return t, err
+}
+
+// newStore opens connector and SQL engine as a server would, background jobs
+// included.
+func newStore(ctx context.Context, o connector.Options) (*store, error) {
 	conn, err := connector.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	conn.PauseJobs()
-	engine, err := sql.New(conn, sql.Options{MemoryLimitBytes: o.EngineBytes})
+	engine, err := sql.New(conn, sql.Options{MemoryLimitBytes: conn.Options().EngineBytes})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return &store{conn: conn, engine: engine}, nil
+}
+
+// ownStore opens a store that only one scenario uses, beside the suite's, whose
+// tables are dropped. done closes it and removes its files; it may be called again.
+func (s *suite) ownStore(ctx context.Context, name string, o connector.Options) (t *store, done func() error, err error) {
+	if err := s.dropTables(ctx); err != nil {
+		return nil, nil, err
+	}
+	o.DataDir = filepath.Join(s.dir, name)
+	if t, err = newStore(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	return t, sync.OnceValue(func() error {
+		return errors.Join(t.close(context.WithoutCancel(ctx)), os.RemoveAll(o.DataDir))
+	}), nil
+}
+
+// number runs a statement whose answer is one whole number.
+func (t *store) number(ctx context.Context, text string) (int64, error) {
+	session := t.engine.NewSession()
+	defer session.Close()
+	r, err := session.Execute(ctx, text)
+	return readInt64(ctx, r, err)
+}
+
+// exec runs a statement whose answer, if any, is of no interest.
+func (t *store) exec(ctx context.Context, text string) error {
+	session := t.engine.NewSession()
+	defer session.Close()
+	r, err := session.Execute(ctx, text)
+	if err != nil {
+		return err
+	}
+	return readAll(ctx, r, func(arrow.RecordBatch) error { return nil })
 }
 
 func (t *store) close(ctx context.Context) error {
@@ -100,6 +146,17 @@ func (s *suite) dropTables(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unsupported reports a scenario whose statements this build refuses, and says
+// whether err is such a refusal.
+func (s *suite) unsupported(name string, err error) bool {
+	if connector.CodeOf(err) != connector.CodeNotSupported {
+		return false
+	}
+	s.say("%s: not supported by this build: %v", name, err)
+	s.emit(figure(name, "not supported by this build", "-", 0))
+	return true
 }
 
 // sorted makes sure that memconn has the table sorted by the column, processed.

@@ -9,27 +9,57 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// DB is one in-memory DuckDB. It is safe for concurrent use, but for Exec,
+// Options say how the peer is opened. The zero value is DuckDB's own defaults, in
+// memory, without any file.
+type Options struct {
+	// Threads; 0 is DuckDB's default, the number of cores.
+	Threads int
+	// MemoryLimitBytes of DuckDB; 0 is its default, most of the machine's memory.
+	MemoryLimitBytes int64
+	// File is the database file; "" keeps everything in memory.
+	File string
+	// TempDir takes what does not fit; "" means that nothing may be written.
+	TempDir string
+}
+
+// settings are the options by DuckDB's names.
+func (o Options) settings() map[string]string {
+	all := map[string]string{"temp_directory": o.TempDir}
+	if o.Threads > 0 {
+		all["threads"] = strconv.Itoa(o.Threads)
+	}
+	if o.MemoryLimitBytes > 0 {
+		all["memory_limit"] = strconv.FormatInt(o.MemoryLimitBytes, 10) + "B"
+	}
+	return all
+}
+
+// DB is one DuckDB. It is safe for concurrent use, but for Exec,
 // Load and Close, which one goroutine calls.
 type DB struct {
 	handle bindings.Database
 	conn   bindings.Connection // of Exec and Load
 }
 
-// Open starts an empty DuckDB with the given number of threads; 0 means its own
-// default, the number of cores. The caller closes it.
-func Open(threads int) (*DB, error) {
+// Open starts DuckDB. The caller closes it.
+func Open(o Options) (*DB, error) {
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
 		return nil, errors.New("open the peer: duckdb gave no configuration object")
 	}
 	defer bindings.DestroyConfig(&config)
-	if threads > 0 && bindings.SetConfig(config, "threads", strconv.Itoa(threads)) == bindings.StateError {
-		return nil, fmt.Errorf("open the peer: duckdb refused %d threads", threads)
+	for name, value := range o.settings() {
+		if bindings.SetConfig(config, name, value) == bindings.StateError {
+			return nil, fmt.Errorf("open the peer: duckdb refused %s = %q", name, value)
+		}
+	}
+	file := o.File
+	if file == "" {
+		file = ":memory:"
 	}
 	db := &DB{}
 	var message string
-	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
+	if bindings.OpenExt(file, &db.handle, config, &message) == bindings.StateError {
 		bindings.Close(&db.handle)
 		return nil, fmt.Errorf("open the peer: %s", message)
 	}

@@ -1,10 +1,12 @@
-// Package peer is the database that memconn is measured beside: a plain
-// in-memory DuckDB, the same library that memconn embeds, with tables of its
-// own.
+// Package peer holds what memconn is measured beside: a plain DuckDB, the same
+// library that memconn embeds, with tables of its own, in memory or in a file
+// (DB); and Pebble, the store of memconn's metadata, with one synced set for each
+// row (Log).
 //
 // A DB runs statements that change something (Exec), takes record batches into
 // a table (Load) and gives connections, whose prepared statements answer a
-// number (Stmt.Int64).
+// number (Stmt.Int64) or rows of text (Stmt.Rows), or are only read to their end
+// (Stmt.Drain).
 //
 // Invariants:
 //

@@ -32,7 +32,7 @@ func TestLoadedRowsAreTheGeneratedOnes(t *testing.T) {
 	const rows = 70_000 // more than a batch, and no multiple of a vector
 	events, err := bench.NewEvents(rows)
 	require.NoError(t, err)
-	db, err := peer.Open(1)
+	db, err := peer.Open(peer.Options{Threads: 1})
 	require.NoError(t, err)
 	defer db.Close()
 	next, stop := events.Next(t.Context())
@@ -64,7 +64,7 @@ func TestLoadedRowsAreTheGeneratedOnes(t *testing.T) {
 }
 
 func TestFaultsAreNamed(t *testing.T) {
-	db, err := peer.Open(0)
+	db, err := peer.Open(peer.Options{})
 	require.NoError(t, err)
 	defer db.Close()
 	require.ErrorContains(t, db.Exec(t.Context(), "SELECT nothing"), "nothing")
@@ -95,7 +95,7 @@ func TestFaultsAreNamed(t *testing.T) {
 func TestLoadedBatchesAreReleased(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer pool.AssertSize(t, 0)
-	db, err := peer.Open(1)
+	db, err := peer.Open(peer.Options{Threads: 1})
 	require.NoError(t, err)
 	defer db.Close()
 	builder := array.NewInt64Builder(pool)
