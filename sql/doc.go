@@ -27,11 +27,15 @@
 // groups again. The replacement is taken only if DuckDB gives it the columns of the
 // original, by itself and to the type.
 //
+// Before DuckDB runs, the keys of small, filtered tables narrow the large scans
+// that an equality joins with them; constant expressions of the text are evaluated
+// by DuckDB once and remembered.
+//
 // Invariants:
 //
 //  1. One snapshot per statement (INV-1): all tables and counts of a statement
 //     come from the same version of the catalog.
-//  2. Constraints, the fast path and the plan cache change speed, never rows
+//  2. Constraints, narrowing, the fast path and the plan cache change speed, never rows
 //     (INV-2). A constraint handed to a scan is a superset of what the WHERE
 //     clause keeps; the fast path runs only when it is exactly that.
 //  3. Everything is bounded (INV-8): statement size, nesting, statements at a

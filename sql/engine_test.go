@@ -26,14 +26,22 @@ type world struct {
 	session *Session
 	fs      vfs.FS
 	options Options
+	// pageRows is the connector's number of rows in a page.
+	pageRows int
 }
 
 // newWorld opens an engine over an empty connector; everything is closed, and
 // checked to be given back, when the test ends.
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
+	return newWorldOfPages(t, o, 64)
+}
+
+// newWorldOfPages is newWorld with another number of rows in a page.
+func newWorldOfPages(t testing.TB, o Options, pageRows int) *world {
+	t.Helper()
 	o.Threads = 2
-	w := &world{t: t, fs: vfs.NewMem(), options: o}
+	w := &world{t: t, fs: vfs.NewMem(), options: o, pageRows: pageRows}
 	w.open()
 	t.Cleanup(w.close)
 	return w
@@ -42,7 +50,7 @@ func newWorld(t testing.TB, o Options) *world {
 func (w *world) open() {
 	w.t.Helper()
 	conn, err := connector.Open(context.Background(), connector.Options{
-		DataDir: "/data", FS: w.fs, MemoryBudgetBytes: 256 << 20, PageRows: 64, PartTargetBytes: 1 << 20, Workers: 1,
+		DataDir: "/data", FS: w.fs, MemoryBudgetBytes: 256 << 20, PageRows: w.pageRows, PartTargetBytes: 1 << 20, Workers: 1,
 	})
 	require.NoError(w.t, err)
 	engine, err := New(conn, w.options)

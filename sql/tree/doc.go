@@ -11,10 +11,13 @@
 //  1. The rewritten tree means what the original meant: aliases, column aliases
 //     and samples stay with the reference; names with a schema in front follow
 //     it.
-//  2. A predicate is handed to a scan only from the WHERE clause of the same
-//     SELECT or the ON clause of an inner join around it, never past a sample,
-//     into the side of an outer join that is filled with NULLs, into a
+//  2. A predicate is handed to a scan only if it holds for every row of it that
+//     matters: from the WHERE clause of the same SELECT, the ON clause of an inner
+//     join around it, the ON clause of an outer, SEMI or ANTI join whose other side
+//     is kept, and what is asked of that side alone. Never past a sample, into a
 //     positional or as-of partner, or by a name that could mean another column.
+//     Equalities of columns of one type carry it to other scans; a [Link] says that
+//     the rows of one scan may narrow another.
 //  3. Common table expressions shadow tables exactly in their scope.
 //
 // The package knows tables only through the caller's resolver.
