@@ -299,7 +299,8 @@ func TestUploads(t *testing.T) {
 		}
 	}
 	require.Len(t, s.Query("SELECT * FROM t"), 4, "failed uploads left no rows")
-	require.Equal(t, "id\n1\n", string(s.Do("GET", tables+"/t/data?columns=id&limit=1&format=csv", nil).Body)[:5])
+	one := string(s.Do("GET", tables+"/t/data?columns=id&limit=1&format=csv", nil).Body)
+	require.Contains(t, []string{"id\n1\n", "id\n2\n", "id\n3\n", "id\n9007199254740993\n"}, one, "one row, whichever comes first")
 	require.Equal(t, "name\n", string(s.Do("GET", tables+"/t/data?columns=name&limit=0&format=csv", nil).Body))
 
 	r := up("/t/data", "id,name\n5,x\nfive,y\n", csv, 400, "INVALID_ARGUMENT")
