@@ -24,7 +24,7 @@ func TestHouseRules(t *testing.T) {
 		name := entry.Name()
 		if entry.IsDir() {
 			switch name {
-			case ".git", "bin", "testdata", "tools", ".venv":
+			case ".git", "bin", "build", "testdata", "tools", ".venv":
 				return filepath.SkipDir
 			case "util", "utils", "common", "helpers", "types", "base", "misc":
 				t.Errorf("%s: a package is named by its one job", path)
