@@ -159,8 +159,11 @@ func (n *narrowing) apply(found keySet, l tree.Link) error {
 	if err != nil {
 		return err
 	}
-	old := s.narrowed
-	s.narrowed = old.And(predicate.Where(map[string]predicate.Domain{l.ProbeColumn.Name: found.domain}))
+	old, domain := s.narrowed, found.domain
+	if l.Nulls {
+		domain = domain.Union(predicate.OnlyNull(domain.Kind()))
+	}
+	s.narrowed = old.And(predicate.Where(map[string]predicate.Domain{l.ProbeColumn.Name: domain}))
 	n.rows[l.Probe] = -1
 	after, err := n.bound(l.Probe)
 	if err != nil {
@@ -209,7 +212,7 @@ func (n *narrowing) keys(s *source, l tree.Link) (keySet, error) {
 // the greatest.
 type collector struct {
 	seen        map[predicate.Value]struct{} // nil: too many
-	null        bool                         // IS NOT DISTINCT FROM finds NULL a partner
+	null        bool                         // was met
 	bytes       int
 	rows        int64
 	least, most predicate.Value

@@ -78,6 +78,10 @@ func TestNarrowingOnlyWhereSound(t *testing.T) {
 		`SELECT count(*) FROM (SELECT day, row_number() OVER (ORDER BY qty) AS n FROM fact) x JOIN days d ON x.day = d.day WHERE d.year = 2003 AND n < 500`,
 		`SELECT count(*) FROM fact a JOIN fact b ON a.qty = b.qty JOIN days d ON b.day = d.day WHERE d.year = 2003 AND a.day < 310`,
 		`SELECT count(*) FROM fact JOIN items ON fact.item IS NOT DISTINCT FROM items.item WHERE items.kind = 'kind7'`,
+		// The NULL that an outer join fills in is a value, too, where NULLs are alike.
+		`SELECT count(*), sum(qty) FROM fact LEFT JOIN items ON fact.day = items.item AND items.kind = 'kind5' WHERE fact.item IS NOT DISTINCT FROM items.item`,
+		`SELECT count(*), sum(qty) FROM days LEFT JOIN items ON days.day = items.item AND items.kind = 'kind5' JOIN fact ON fact.item IS NOT DISTINCT FROM items.item WHERE days.day < 3`,
+		`SELECT count(*), sum(qty) FROM items RIGHT JOIN days ON days.day = items.item AND items.kind = 'kind5' JOIN fact ON fact.item IS NOT DISTINCT FROM items.item WHERE days.day < 3`,
 	} {
 		w.set(PropertyIndexes, "false")
 		want, _ := w.read(query)

@@ -134,7 +134,13 @@ type place struct {
 }
 
 // equalSets puts columns that are equal in all rows that matter into one set.
-type equalSets struct{ sets [][]columnOf }
+type equalSets struct{ sets []equalSet }
+
+type equalSet struct {
+	columns []columnOf
+	// nulls says that NULL may be among the equal values: IS NOT DISTINCT FROM.
+	nulls bool
+}
 
 // equalities reads them from conditions that all hold. The types must be one:
 // else values that are equal after a cast may differ.
@@ -148,7 +154,7 @@ func (f *from) equalities(conditions []any) equalSets {
 		a, okA := f.findRef(o["left"])
 		b, okB := f.findRef(o["right"])
 		if okA && okB && arrow.TypeEqual(a.column.Type, b.column.Type) {
-			e.unite(a, b)
+			e.unite(a, b, o["type"] == "COMPARE_NOT_DISTINCT_FROM")
 		}
 	}
 	return e
@@ -158,7 +164,7 @@ func (c columnOf) place() place { return place{c.scan, c.column.Index} }
 
 func (e *equalSets) find(p place) int {
 	for i, set := range e.sets {
-		for _, c := range set {
+		for _, c := range set.columns {
 			if c.place() == p {
 				return i
 			}
@@ -167,19 +173,24 @@ func (e *equalSets) find(p place) int {
 	return -1
 }
 
-func (e *equalSets) unite(a, b columnOf) {
+func (e *equalSets) unite(a, b columnOf, nulls bool) {
 	i, j := e.find(a.place()), e.find(b.place())
 	switch {
 	case i < 0 && j < 0:
-		e.sets = append(e.sets, []columnOf{a, b})
+		e.sets = append(e.sets, equalSet{[]columnOf{a, b}, nulls})
+		return
 	case i < 0:
-		e.sets[j] = append(e.sets[j], a)
+		i = j
+		e.sets[i].columns = append(e.sets[i].columns, a)
 	case j < 0:
-		e.sets[i] = append(e.sets[i], b)
+		e.sets[i].columns = append(e.sets[i].columns, b)
 	case i != j:
-		e.sets[i] = append(e.sets[i], e.sets[j]...)
+		i, j = min(i, j), max(i, j)
+		e.sets[i].columns = append(e.sets[i].columns, e.sets[j].columns...)
+		nulls = nulls || e.sets[j].nulls
 		e.sets = append(e.sets[:j], e.sets[j+1:]...)
 	}
+	e.sets[i].nulls = e.sets[i].nulls || nulls
 }
 
 // substituting resolves the columns of scan, and those of others that are equal
@@ -198,7 +209,7 @@ func (f *from) substituting(scan *Scan, equal equalSets) constraint.Resolver {
 			return constraint.Column{}, false
 		}
 		if i := equal.find(other.place()); i >= 0 {
-			for _, c := range equal.sets[i] {
+			for _, c := range equal.sets[i].columns {
 				if c.scan == scan {
 					return c.column, true
 				}
@@ -214,6 +225,9 @@ func (f *from) substituting(scan *Scan, equal equalSets) constraint.Resolver {
 type Link struct {
 	Build, Probe             int
 	BuildColumn, ProbeColumn constraint.Column
+	// Nulls says that NULLs are equal, and that rows of Probe matter whose column
+	// is NULL: an outer join may fill in the NULL for a row of Build.
+	Nulls bool
 }
 
 // semi is a subquery of one column, as far as that is a column of a table.
@@ -225,10 +239,10 @@ type semi struct {
 // link notes what can narrow the scan.
 func (a *analysis) link(f *from, scan *Scan, equal equalSets) {
 	for _, set := range equal.sets {
-		for _, own := range set {
-			for _, other := range set {
+		for _, own := range set.columns {
+			for _, other := range set.columns {
 				if own.scan == scan && other.scan != scan {
-					a.addLink(other, own)
+					a.addLink(other, own, set.nulls)
 				}
 			}
 		}
@@ -244,14 +258,16 @@ func (a *analysis) link(f *from, scan *Scan, equal equalSets) {
 		}
 		for _, s := range f.semis {
 			if sameObject(s.node, o) && arrow.TypeEqual(s.result.column.Type, own.column.Type) {
-				a.addLink(s.result, own)
+				a.addLink(s.result, own, false)
 			}
 		}
 	}
 }
 
-func (a *analysis) addLink(build, probe columnOf) {
-	a.links = append(a.links, Link{Build: build.scan.number, Probe: probe.scan.number, BuildColumn: build.column, ProbeColumn: probe.column})
+func (a *analysis) addLink(build, probe columnOf, nulls bool) {
+	a.links = append(a.links, Link{
+		Build: build.scan.number, Probe: probe.scan.number, BuildColumn: build.column, ProbeColumn: probe.column, Nulls: nulls,
+	})
 }
 
 func sameObject(a, b object) bool {
