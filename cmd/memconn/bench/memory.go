@@ -10,7 +10,7 @@ import (
 
 // The bounds of memory.
 const (
-	residentFactor = 1.25
+	residentFactor = 1.15
 	residentExtra  = 300e6 // bytes: the program itself, the embedded engine at rest, the garbage collector's room
 	indexShare     = 0.001 // of the data's bytes
 )

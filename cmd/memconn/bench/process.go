@@ -7,7 +7,7 @@ import (
 
 // The must and the goal of processing, as ratios of times: 1.5 and 0.6 of DuckDB's.
 const (
-	processMust = 1 / 1.5
+	processMust = 1 / 1.2
 	processGoal = 1 / 0.6
 )
 

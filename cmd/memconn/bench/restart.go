@@ -10,8 +10,8 @@ import (
 
 // The limit and the goal of a restart.
 const (
-	restartLimit = 1.0 // seconds
-	restartGoal  = 10  // so many times faster
+	restartLimit = 0.5 // seconds
+	restartGoal  = 5   // so many times faster
 )
 
 // restartScenario closes memconn and opens it again, up to the answer of the
