@@ -3,6 +3,7 @@ package spill
 import (
 	"context"
 	"fmt"
+	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -188,10 +189,18 @@ func (g *Page) lead(ctx context.Context, call *loadCall) error {
 	return nil
 }
 
+// scratchSize gives the memory for so many stored bytes: rounded up by less than a quarter, because stored pages are all of different lengths, and
+// freed memory is only used again for a request of its own size. A size that never comes again costs a system call and a fault for every 4 KiB.
+func scratchSize(stored int64) int64 {
+	units := uint64(max(stored, smallLimit+1)+unitBytes-1) >> unitShift
+	step := uint64(1) << max(bits.Len64(units)-3, 0)
+	return int64((units+step-1)&^(step-1)) << unitShift
+}
+
 // loadNow reads the page into memory of the pool. Nothing is locked meanwhile; the leader's pin keeps the page from ending.
 func (g *Page) loadNow(ctx context.Context) error {
 	total, stored := packedBytes(g.raw), g.entry.storedBytes()
-	scratchBytes := max(stored, smallLimit+1)
+	scratchBytes := scratchSize(stored)
 	direct := g.entry.isImage()
 	if direct {
 		scratchBytes = 0

@@ -4,6 +4,9 @@ package spill
 // (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a page enters the small queue and
 // moves to the main queue only when it was pinned again twice there, or when it comes back soon after it was evicted from
 // there; so one scan of a large table flows through the small queue and leaves the main queue alone.
+//
+// The paper's queues start full. Ours start empty, and without use a second time the small queue would stay the whole cache: a table larger than memory that is scanned
+// again and again would then push each page out just before its turn comes. So the main queue adopts what is there, and keeps it as long as nothing better comes.
 const (
 	queueUnspilled = iota
 	queueSmall
@@ -13,6 +16,8 @@ const (
 
 	// smallShare: a tenth of the evictable bytes belongs to the small queue, as in the paper.
 	smallShare = 10
+	// adoptShare: when the small queue holds more than half, the main queue takes its oldest pages.
+	adoptShare = 2
 	// promoteAt is the number of pins after the load that lets a page enter the main queue.
 	promoteAt = 2
 	// looksMax bounds the pages that one search looks at before it takes any that is free to go.
@@ -69,9 +74,24 @@ func (p *Pool) entryQueueLocked(g *Page) uint8 {
 	return queueSmall
 }
 
+// adoptLocked fills the main queue from a small queue that has grown far beyond its share. Each page moves at most once for each time it is loaded.
+func (p *Pool) adoptLocked() {
+	small, main := &p.mu.queues[queueSmall], &p.mu.queues[queueMain]
+	all := small.bytes + main.bytes
+	if small.bytes*adoptShare <= all {
+		return
+	}
+	for small.bytes*smallShare > all && small.oldest != small.newest {
+		g := small.oldest
+		p.unlinkLocked(g)
+		p.linkLocked(g, queueMain)
+	}
+}
+
 // evictOneLocked frees one evictable page; false when every page is pinned or unspilled.
 func (p *Pool) evictOneLocked() bool {
 	small, main := &p.mu.queues[queueSmall], &p.mu.queues[queueMain]
+	p.adoptLocked()
 	// Each page is looked at often enough to wear down its two bits of frequency, and no more: with all pages pinned the search must end.
 	for left := min(5*main.count+2*small.count+1, looksMax); left > 0; left-- {
 		q := main

@@ -228,3 +228,52 @@ func TestNewPagesAreZero(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a table larger than the pool that is scanned again and again finds some of its pages in memory each time.
+func TestRepeatedScanFindsPages(t *testing.T) {
+	ctx := context.Background()
+	p := newPool(t, 1<<20)
+	s := openStore(t, p, vfs.NewMem())
+	w, err := s.CreatePart(ctx, 1, spill.PartOptions{})
+	require.NoError(t, err)
+	const rows, count = 2000, 240 // about four times the pool
+	var pages []*spill.Page
+	for i := range count {
+		g, err := numbered(ctx, p, spill.Owner{}, int64(i), rows)
+		require.NoError(t, err)
+		require.NoError(t, w.WritePage(ctx, 0, i, g))
+		pages = append(pages, g)
+	}
+	scan := func() (loads int64) {
+		before := p.Usage().Loads
+		for i, g := range pages {
+			require.NoError(t, readOnce(ctx, g, int64(i), rows, false))
+		}
+		return p.Usage().Loads - before
+	}
+	scan()
+	for range 4 {
+		require.Less(t, scan(), int64(count*7/8))
+	}
+	// Other pages that are used soon take the memory over.
+	hot := pages[count-40:]
+	for range 6 {
+		for _, g := range hot {
+			_, err := g.Pin(ctx)
+			require.NoError(t, err)
+			g.Unpin()
+		}
+	}
+	before := p.Usage().Loads
+	for _, g := range hot {
+		_, err := g.Pin(ctx)
+		require.NoError(t, err)
+		g.Unpin()
+	}
+	require.Less(t, p.Usage().Loads-before, int64(8))
+	for _, g := range pages {
+		g.Drop()
+	}
+	require.NoError(t, w.Abort())
+	require.NoError(t, s.Close())
+}
