@@ -50,7 +50,7 @@ func (r *scanRows) cut(batch arrow.RecordBatch) arrow.RecordBatch {
 	from, to := min(r.skip, batch.NumRows()), batch.NumRows()
 	r.skip -= from
 	if r.left >= 0 {
-		to = min(to, from+r.left)
+		to = from + min(to-from, r.left) // from+r.left may be too large a number
 		r.left -= to - from
 	}
 	if from >= to {
