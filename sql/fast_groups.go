@@ -114,6 +114,11 @@ func (f *fastPlan) group(x *execution, in settings, snapshot *connector.Snapshot
 		f.groups.crowded.Store(snapshot.Version() + 1)
 		return nil, nil
 	}
+	for i := range groups {
+		if ok, err := f.decide(groups[i].States); !ok {
+			return nil, err
+		}
+	}
 	f.arrange(groups)
 	groups = groups[min(f.offset, int64(len(groups))):]
 	if f.limit >= 0 {

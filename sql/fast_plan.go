@@ -132,6 +132,9 @@ func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, 
 	if err != nil {
 		return nil, err
 	}
+	if ok, err := f.decide(states); !ok {
+		return nil, err
+	}
 	batch, ok := f.batch(states)
 	if !ok {
 		return nil, nil

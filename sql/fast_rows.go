@@ -50,7 +50,7 @@ func (r *scanRows) cut(batch arrow.RecordBatch) arrow.RecordBatch {
 	from, to := min(r.skip, batch.NumRows()), batch.NumRows()
 	r.skip -= from
 	if r.left >= 0 {
-		to = min(to, from+r.left)
+		to = from + min(to-from, r.left) // from+r.left may be too large a number
 		r.left -= to - from
 	}
 	if from >= to {
@@ -62,6 +62,36 @@ func (r *scanRows) cut(batch arrow.RecordBatch) arrow.RecordBatch {
 		defer columns[i].Release()
 	}
 	return array.NewRecordBatch(r.schema, columns, to-from)
+}
+
+// greatestSum and leastSum bound the sums of exact numbers.
+var (
+	greatestSum = decimal256.FromBigInt(maxDecimal)
+	leastSum    = greatestSum.Negate()
+)
+
+// decide says whether the aggregates' values may be made and compared here: sums
+// of floats that are not finite depend on the order of addition by more than the
+// last bits, and are left to DuckDB. A sum of too many digits is an error at once:
+// DuckDB's threads add up their sums unchecked, and may answer with a wrong number.
+func (f *fastPlan) decide(states []table.AggregateState) (bool, error) {
+	for i := range states {
+		o, s := &f.outputs[i], &states[i]
+		if o.function != table.Sum && o.function != table.Avg || !s.Valid {
+			continue
+		}
+		if arrow.IsFloating(o.column.ID()) {
+			if v := s.SumFloat; math.IsNaN(v) || math.IsInf(v, 0) {
+				return false, nil
+			}
+			continue
+		}
+		if o.function == table.Sum && (s.SumInt.Cmp(greatestSum) > 0 || s.SumInt.Cmp(leastSum) < 0) {
+			return false, connector.Errorf(connector.CodeQueryError,
+				"Overflow: the sum of column %s has more than 38 digits; cast the column to DOUBLE", f.aggregates[i].Column)
+		}
+	}
+	return true, nil
 }
 
 // batch makes the one row of an aggregate query; false when DuckDB must decide.
@@ -112,9 +142,8 @@ func (o *aggregateOutput) append(b array.Builder, s *table.AggregateState) bool 
 	return o.appendSum(b, s)
 }
 
-// appendSum appends a sum or an average; false when DuckDB must make it: a decimal
-// of too many digits, or a sum of floats that left the finite numbers on the way,
-// which depends on the order of addition by more than the last bits.
+// appendSum appends a sum or an average that decide has let through; false when it
+// is not a number that the result's type holds.
 func (o *aggregateOutput) appendSum(b array.Builder, s *table.AggregateState) bool {
 	switch {
 	case arrow.IsFloating(o.column.ID()):

@@ -57,3 +57,21 @@ func TestOrderedReads(t *testing.T) {
 	_, fast = w.fastRows(`SELECT id FROM t ORDER BY s LIMIT 100`)
 	require.True(t, fast)
 }
+
+// TestGreatestLimits: a limit beyond all rows is none, whatever the offset.
+func TestGreatestLimits(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.exec(`CREATE TABLE t (k INTEGER, g INTEGER)`)
+	w.exec(`INSERT INTO t SELECT i, i % 5 FROM range(3000) r(i)`)
+	for _, limit := range []string{"9223372036854775807", "9223372036854775806", "9223372036854772809"} {
+		for _, query := range []string{
+			`SELECT k FROM t ORDER BY k LIMIT ` + limit + ` OFFSET 2998`,
+			`SELECT k FROM t LIMIT ` + limit + ` OFFSET 2998`,
+			`SELECT k FROM t WHERE k > 1000 LIMIT ` + limit + ` OFFSET 1997`,
+		} {
+			require.Equal(t, []string{"2998", "2999"}, w.rows(query), query)
+		}
+		require.Equal(t, []string{"3|600", "4|600"}, w.rows(`SELECT g, count(*) FROM t GROUP BY g ORDER BY g LIMIT `+limit+` OFFSET 3`))
+	}
+	require.Empty(t, w.rows(`SELECT k FROM t ORDER BY k LIMIT 1 OFFSET 9223372036854775807`))
+}

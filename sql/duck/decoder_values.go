@@ -103,7 +103,17 @@ func decimalDecoder(base column, internal bindings.Type) decoder {
 	case bindings.TypeBigInt:
 		return newConverter(base, func(v int64) (decimal128.Num, error) { return decimal128.FromI64(v), nil })
 	}
-	return &fixedDecoder{column: base, width: 16}
+	return newConverter(base, convertDecimal)
+}
+
+// convertDecimal takes no decimal that its type does not hold: sums that several
+// threads of DuckDB make are added up without a check.
+func convertDecimal(h [2]uint64) (decimal128.Num, error) {
+	n := decimal128.New(int64(h[1]), h[0])
+	if n.Greater(maxDecimal) || n.Less(maxDecimal.Negate()) {
+		return n, errors.New("Overflow: a decimal has more than 38 digits; cast it to DOUBLE before it is computed with")
+	}
+	return n, nil
 }
 
 // textReader gives the bytes of row i of a vector's data; they are copied before the next call. scratch may be used.
