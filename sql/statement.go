@@ -88,6 +88,11 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 
 // start takes the shortest way that the statement has.
 func (s *Session) start(x *execution, text string, in settings, params []any, prepared *Statement) (*output, error) {
+	if in.fastPath {
+		if out, err := x.insertLiterals(text, in, params); out != nil || err != nil {
+			return out, err
+		}
+	}
 	switch {
 	case prepared != nil:
 		if out, err := x.runPrepared(&prepared.plan, in, params); out != nil || err != nil {
