@@ -198,6 +198,9 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 		return nil, err
 	}
 	defer x.end()
+	if st := s.prepareRepeated(x, text, in); st != nil {
+		return st, nil
+	}
 	a, err := s.compile(x, text, in)
 	if err != nil {
 		return nil, translate(x.reason(err), text)
