@@ -16,7 +16,10 @@ type planHandle struct {
 
 // heldPlan is a plan and the last version of the catalog that it was found to fit.
 type heldPlan struct {
-	plan    *plan
+	plan *plan
+	// where, if not nil, is what the WHERE clause says: the plan was made for a text with
+	// other literals, and only its fast path may be taken.
+	where   *constraint.Result
 	version atomic.Uint64
 }
 
@@ -48,7 +51,13 @@ func (x *execution) runPrepared(handle *planHandle, in settings, params []any) (
 	if !held.fits(snapshot) {
 		return nil, nil
 	}
-	return x.runPlan(held.plan, in, snapshot, params)
+	if held.where == nil {
+		return x.runPlan(held.plan, in, snapshot, params)
+	}
+	if !in.fastPath || len(params) > 0 {
+		return nil, nil
+	}
+	return held.plan.fast.run(x, in, snapshot, *held.where)
 }
 
 // bind gives the literals of a predicate with the parameters' values in them.

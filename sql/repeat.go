@@ -19,18 +19,33 @@ type argument struct {
 // before and had a fast path. It gives nil when there is no such plan, or when it
 // does not fit these values.
 func (x *execution) repeat(text string, in settings, params []any) (*output, error) {
-	n := normals.Get().(*normal)
-	defer normals.Put(n)
-	if !n.normalise(text, in.schema) {
+	p, where, err := x.engine.recall(text, in.schema, params)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	snapshot := x.hold()
+	if !p.valid(snapshot) {
 		return nil, nil
 	}
-	p := x.engine.plans.get(n.key)
+	return p.fast.run(x, in, snapshot, where)
+}
+
+// recall finds the plan that was learned for texts like this one, and what its
+// WHERE clause says with the literals of this text. The plan is nil when there is
+// none.
+func (e *Engine) recall(text, schema string, params []any) (*plan, constraint.Result, error) {
+	n := normals.Get().(*normal)
+	defer normals.Put(n)
+	if !n.normalise(text, schema) {
+		return nil, constraint.Result{}, nil
+	}
+	p := e.plans.get(n.key)
 	if p == nil {
-		return nil, nil
+		return nil, constraint.Result{}, nil
 	}
 	values, err := paramLiterals(p.params, params)
 	if err != nil {
-		return nil, err
+		return nil, constraint.Result{}, err
 	}
 	literals := make([]constraint.Literal, len(p.arguments))
 	for i, a := range p.arguments {
@@ -43,11 +58,27 @@ func (x *execution) repeat(text string, in settings, params []any) (*output, err
 			literals[i] = a.literal
 		}
 	}
-	snapshot := x.hold()
-	if !p.valid(snapshot) {
-		return nil, nil
+	return p, p.fast.where.Bind(literals), nil
+}
+
+// prepareRepeated prepares a text without parameters whose like ran before and had
+// a fast path, without parser and planner. It gives nil when there is no such plan,
+// or when its constraint is not all that these literals ask for.
+func (s *Session) prepareRepeated(x *execution, text string, in settings) *Statement {
+	if !in.fastPath {
+		return nil
 	}
-	return p.fast.run(x, in, snapshot, p.fast.where.Bind(literals))
+	p, where, err := s.engine.recall(text, in.schema, nil)
+	if p == nil || err != nil || !where.Exact {
+		return nil
+	}
+	held := &heldPlan{plan: p, where: &where}
+	if !held.fits(x.hold()) {
+		return nil
+	}
+	st := &Statement{session: s, text: text, schema: in.schema, kind: Query, result: p.schema, params: noSchema}
+	st.plan.held.Store(held)
+	return st
 }
 
 // learn keeps a plan with a fast path for all texts that differ only in the

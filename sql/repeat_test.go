@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/memconn/memconn/connector"
 )
 
 // viaFast runs a query and says whether the fast path answered.
@@ -176,4 +178,49 @@ func TestPlanCacheBounds(t *testing.T) {
 		c.put([]byte(fmt.Sprintf("%d%s", i, strings.Repeat("x", maxOnePlan-10))), &plan{})
 	}
 	require.LessOrEqual(t, c.mu.bytes, maxPlanBytes)
+}
+
+// TestPrepareRepeated: a text whose like ran before is prepared without planning it again, and answers
+// as if it had been planned.
+func TestPrepareRepeated(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.exec(`CREATE TABLE t (a INTEGER, d DATE)`)
+	w.exec(`INSERT INTO t VALUES (1, '2020-01-01'), (2, '2020-01-02'), (3, NULL)`)
+	run := func(st *Statement) []string {
+		r, err := st.Execute(t.Context())
+		require.NoError(t, err)
+		defer r.Close()
+		return drain(t, r)
+	}
+	first, err := w.session.Prepare(t.Context(), `SELECT count(*) FROM t WHERE a = 1 AND d < '2020-01-02'`)
+	require.NoError(t, err)
+	require.Nil(t, first.plan.held.Load().where)
+	second, err := w.session.Prepare(t.Context(), `SELECT count(*) FROM t WHERE a = 2 AND d < '2021-01-01'`)
+	require.NoError(t, err)
+	require.NotNil(t, second.plan.held.Load().where, "the plan was found")
+	require.Equal(t, first.Schema(), second.Schema())
+	require.Equal(t, Query, second.Kind())
+	require.Zero(t, second.ParamSchema().NumFields())
+	third, err := w.session.Prepare(t.Context(), `SELECT count(*) FROM t WHERE a = 3 AND d < '2021-01-01'`)
+	require.NoError(t, err)
+	for range 2 {
+		require.Equal(t, []string{"1"}, run(first))
+		require.Equal(t, []string{"1"}, run(second))
+		require.Equal(t, []string{"0"}, run(third))
+	}
+	wrong, err := w.session.Prepare(t.Context(), `SELECT count(*) FROM t WHERE a = 2 AND d < 'never'`)
+	require.NoError(t, err)
+	require.Nil(t, wrong.plan.held.Load().where, "a literal that is wrong is the engine's to tell")
+	_, err = wrong.Execute(t.Context())
+	require.Error(t, err)
+	_, err = second.Execute(t.Context(), int64(1))
+	require.Equal(t, connector.CodeInvalidArgument, connector.CodeOf(err))
+	w.exec(`INSERT INTO t VALUES (2, '2020-01-02')`)
+	require.Equal(t, []string{"2"}, run(second), "rows of now")
+	require.NoError(t, w.session.SetProperty(PropertyFastPath, "false"))
+	require.Equal(t, []string{"2"}, run(second))
+	require.NoError(t, w.session.ResetProperty(PropertyFastPath))
+	w.exec(`CREATE OR REPLACE TABLE t (d DATE, a BIGINT)`)
+	w.exec(`INSERT INTO t VALUES ('2020-01-02', 2)`)
+	require.Equal(t, []string{"1"}, run(second))
 }

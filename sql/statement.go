@@ -88,6 +88,11 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 
 // start takes the shortest way that the statement has.
 func (s *Session) start(x *execution, text string, in settings, params []any, prepared *Statement) (*output, error) {
+	if in.fastPath {
+		if out, err := x.insertLiterals(text, in, params); out != nil || err != nil {
+			return out, err
+		}
+	}
 	switch {
 	case prepared != nil:
 		if out, err := x.runPrepared(&prepared.plan, in, params); out != nil || err != nil {
@@ -193,6 +198,9 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 		return nil, err
 	}
 	defer x.end()
+	if st := s.prepareRepeated(x, text, in); st != nil {
+		return st, nil
+	}
 	a, err := s.compile(x, text, in)
 	if err != nil {
 		return nil, translate(x.reason(err), text)

@@ -58,15 +58,7 @@ func (s *sqlServer) DoPutCommandStatementUpdate(ctx context.Context, u flightsql
 	if err := noTransaction(u.GetTransactionId()); err != nil {
 		return 0, err
 	}
-	statement, err := plan.Prepare(ctx, s.o.Engine, s.stateOf(ctx).State, u.GetQuery())
-	if err != nil {
-		return 0, err
-	}
-	defer statement.Release()
-	if n := statement.ParamSchema().NumFields(); n > 0 {
-		return 0, wire.Invalid("the statement has %d parameters: prepare it and bind them", n)
-	}
-	return statement.Update(ctx, [][]any{nil})
+	return plan.UpdateText(ctx, s.o.Engine, s.stateOf(ctx).State, u.GetQuery())
 }
 
 func (s *sqlServer) CreatePreparedStatement(ctx context.Context, r flightsql.ActionCreatePreparedStatementRequest) (flightsql.ActionCreatePreparedStatementResult, error) {

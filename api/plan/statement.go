@@ -38,6 +38,26 @@ func Prepare(ctx context.Context, engine *sql.Engine, state *State, text string)
 	return s, nil
 }
 
+// UpdateText runs one statement without parameters at once, without preparing it first, and gives its update count, -1 when it has
+// none.
+func UpdateText(ctx context.Context, engine *sql.Engine, state *State, text string) (int64, error) {
+	session, err := state.Session(engine)
+	if err != nil {
+		return 0, err
+	}
+	defer session.Close()
+	before := settingsOf(session)
+	result, err := session.Execute(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	n, err := updateCount(ctx, result)
+	if err == nil {
+		state.adopt(before, settingsOf(session))
+	}
+	return n, err
+}
+
 // Retain adds a hold.
 func (s *Statement) Retain() { s.refs.Add(1) }
 
@@ -107,11 +127,16 @@ func (s *Statement) Update(ctx context.Context, rows [][]any) (int64, error) {
 	return total, nil
 }
 
-func (s *Statement) updateOnce(ctx context.Context, params []any) (n int64, err error) {
+func (s *Statement) updateOnce(ctx context.Context, params []any) (int64, error) {
 	result, err := s.Execute(ctx, params)
 	if err != nil {
 		return 0, err
 	}
+	return updateCount(ctx, result)
+}
+
+// updateCount reads a result to its end and closes it.
+func updateCount(ctx context.Context, result *sql.Result) (n int64, err error) {
 	defer func() { err = errors.Join(err, result.Close()) }()
 	for {
 		batch, err := result.Next(ctx)
