@@ -60,6 +60,9 @@ func (c *Connector) AlterTable(ctx context.Context, name TableName, change Table
 		if err := alterColumns(t, def, change); err != nil {
 			return err
 		}
+		if err := checkCubeColumns(cur, t, def); err != nil {
+			return err
+		}
 		if err := c.alterProperties(def, change); err != nil {
 			return err
 		}
@@ -94,7 +97,7 @@ func (c *Connector) alter(ctx context.Context, name TableName, apply alteration)
 		id = def.ID
 		ch := &change{edit: &catalog.Edit{}}
 		ch.putTable(def)
-		return ch, nil
+		return ch, ch.renameInCubes(cur, t, def)
 	})
 	if err == nil && id != 0 && c.unfitParts(id) {
 		c.jobs.notify(id)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memconn/memconn/startree"
 	"github.com/memconn/memconn/table"
 	"github.com/memconn/memconn/table/catalog"
 )
@@ -64,6 +65,26 @@ func columnUse(def *table.Definition, id table.ColumnID) string {
 		return "primary_key, which cannot be changed,"
 	}
 	return ""
+}
+
+// checkCubeColumns refuses to drop a column that a cube of the table is made of: the cube
+// could not be read any more. def is the definition after the change, of the table t of cur.
+func checkCubeColumns(cur *catalog.Version, t *catalog.TableState, def *table.Definition) error {
+	for _, id := range cubeIDs(cur, t.Def.ID) {
+		state, _ := cur.TableByID(id)
+		manifest, err := startree.DecodeManifest(state.Def.Cube, t.Def)
+		if err != nil {
+			continue // it cannot be read already
+		}
+		for _, c := range t.Def.Columns {
+			if _, kept := def.ColumnByID(c.ID); kept || !manifest.Definition.Uses(c) {
+				continue
+			}
+			return Errorf(CodeInvalidArgument, "column %s of table %s cannot be dropped: cube %s uses it, drop the cube first", c.Name, nameOf(t.Def), nameOf(state.Def)).
+				with("column", c.Name).with("cube", nameOf(state.Def).String())
+		}
+	}
+	return nil
 }
 
 // addColumn appends a column, which the table's rows get as NULL.

@@ -142,6 +142,11 @@ func (b *cubeBuild) putCube(ch *change, cur *catalog.Version, base *catalog.Tabl
 // ends of the intervals of its cubes, where manifest is that of the cube named (nil: it
 // has none any more). A table with cubes has at least one, which tells it from others.
 func barriersOf(c *Connector, cur *catalog.Version, base *catalog.TableState, cube uint64, manifest *startree.Manifest) []uint64 {
+	return barriersWithout(c, cur, base, map[uint64]bool{cube: true}, manifest)
+}
+
+// barriersWithout is barriersOf with several cubes that are left out.
+func barriersWithout(c *Connector, cur *catalog.Version, base *catalog.TableState, cubes map[uint64]bool, manifest *startree.Manifest) []uint64 {
 	var ends []uint64
 	some := false
 	add := func(m *startree.Manifest) {
@@ -155,7 +160,7 @@ func barriersOf(c *Connector, cur *catalog.Version, base *catalog.TableState, cu
 	}
 	add(manifest)
 	for _, id := range cubeIDs(cur, base.Def.ID) {
-		if state, ok := cur.TableByID(id); ok && id != cube {
+		if state, ok := cur.TableByID(id); ok && !cubes[id] {
 			add(c.cubes.open(base, state).manifest)
 		}
 	}

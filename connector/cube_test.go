@@ -207,3 +207,35 @@ func TestACancelledBuildLeavesNothing(t *testing.T) {
 	require.NoError(t, c.Close(context.Background()))
 	requireSound(t, fs)
 }
+
+// TestDroppedSchemasFreeTheTablesOfTheirCubes drops a schema with the cubes of a table that
+// stays: the table must be one without cubes again, whose parts may all be joined.
+func TestDroppedSchemasFreeTheTablesOfTheirCubes(t *testing.T) {
+	c := openCubes(t, vfs.NewMem())
+	defer func() { require.NoError(t, c.Close()) }()
+	require.NoError(t, c.CreateSchema(t.Context(), "other", false))
+	for _, name := range []string{"d", "e"} {
+		_, err := c.CreateCube(t.Context(), connector.CubeSpec{
+			Name: connector.TableName{Schema: "other", Table: name}, Table: cubeTable, Dimensions: []connector.CubeDimension{{Column: "k"}},
+			Aggregates: []connector.CubeAggregate{{Func: startree.CountStar}},
+		}, &connector.CubeRegion{}, connector.CreateOptions{})
+		require.NoError(t, err)
+	}
+	hasCubes := func() (int, bool) {
+		s := c.Snapshot()
+		defer s.Close()
+		table, err := s.Table(cubeTable)
+		require.NoError(t, err)
+		cubes, err := s.Cubes(cubeTable)
+		require.NoError(t, err)
+		return len(cubes), s.HasCubes(table)
+	}
+	require.NoError(t, c.DropCube(t.Context(), cubeName, false))
+	n, has := hasCubes()
+	require.Equal(t, 2, n)
+	require.True(t, has)
+	require.NoError(t, c.DropSchema(t.Context(), "other", false, true))
+	n, has = hasCubes()
+	require.Zero(t, n)
+	require.False(t, has)
+}

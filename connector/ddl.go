@@ -83,12 +83,31 @@ func (c *Connector) DropSchema(ctx context.Context, name string, ifExists, casca
 			ch.dropTable(cur, t)
 			dropped = append(dropped, t.Def.ID)
 		}
+		ch.freeBases(c, cur, tables)
 		return ch, nil
 	})
 	if err == nil {
 		c.jobs.forget(dropped...)
 	}
 	return err
+}
+
+// freeBases takes the barriers of dropped cubes out of base tables that stay: those of
+// other schemas.
+func (ch *change) freeBases(c *Connector, cur *catalog.Version, dropped []*catalog.TableState) {
+	gone := map[uint64]bool{}
+	for _, t := range dropped {
+		gone[t.Def.ID] = true
+	}
+	done := map[uint64]bool{}
+	for _, t := range dropped {
+		if id := t.Def.CubeOf; id != 0 && !gone[id] && !done[id] {
+			done[id] = true
+			if base, ok := cur.TableByID(id); ok {
+				ch.putBarriers(base.Def, barriersWithout(c, cur, base, gone, nil))
+			}
+		}
+	}
 }
 
 // dropTable adds the removal of a table with its cubes.

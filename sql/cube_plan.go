@@ -42,8 +42,9 @@ type cubeNode struct {
 // cubeTree is a whole query with some SELECTs replaced; why says that the replacement
 // would have given other types.
 type cubeTree struct {
-	json []byte
-	why  string
+	json   []byte
+	params []string // identifiers of the parameters that are left
+	why    string
 }
 
 // maxCubeTrees bounds the trees that one plan keeps.
@@ -65,6 +66,9 @@ func (e *Engine) planCubes(ctx context.Context, p *plan, snapshot *connector.Sna
 			if s == a.Scan {
 				n.table = p.tables[i]
 			}
+		}
+		if n.reason == "" && p.schema == nil {
+			n.reason = "the type of a parameter is open" // and with it what the result must be
 		}
 		if n.reason == "" {
 			if n.schema, err = e.describeAlone(ctx, a.Original, duckSources(p.sources(snapshot))); err != nil {
@@ -297,7 +301,7 @@ func (c *cubePlan) tree(x *execution, p *plan, picks []*cubePick, sources map[st
 	}
 	if t.why == "" {
 		var err error
-		if t.json, err = p.query.Replace(choices); err != nil {
+		if t.json, t.params, err = p.query.Replace(choices); err != nil {
 			return t, err
 		}
 	}

@@ -95,7 +95,7 @@ func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Sn
 	if t.why != "" {
 		return nil, connector.Errorf(connector.CodeNotSupported, "a cube cannot answer: %s", t.why)
 	}
-	out, err := x.runTree(t.json, named, params)
+	out, err := x.runTree(t.json, named, p.remaining(params, t.params))
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,27 @@ func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Sn
 		out.schema, out.rows = p.schema, namedRows{out.rows, p.schema}
 	}
 	return out, nil
+}
+
+// remaining picks the values of the parameters that a tree over groups still has: those
+// with numbers in their order, others by name.
+func (p *plan) remaining(params []any, identifiers []string) []any {
+	values := make(map[string]any, len(params))
+	for i, value := range params {
+		name := p.params[i].Name
+		if named, ok := value.(duck.Named); ok {
+			name, value = named.Name, named.Value
+		}
+		values[name] = value
+	}
+	out := make([]any, len(identifiers))
+	for i, identifier := range identifiers {
+		out[i] = values[identifier]
+		if _, err := strconv.Atoi(identifier); err != nil {
+			out[i] = duck.Named{Name: identifier, Value: out[i]}
+		}
+	}
+	return out
 }
 
 // groupSource gives the groups of one SELECT to DuckDB (duck.Source), or to the client.

@@ -123,6 +123,13 @@ func (d *Definition) dimension(id table.ColumnID) bool {
 	return slices.ContainsFunc(d.Dimensions, func(o Dimension) bool { return o.Column == id })
 }
 
+// Uses tells whether the cube is made of a column of its base table: as a dimension, in
+// an aggregate, or in the filter.
+func (d *Definition) Uses(c table.Column) bool {
+	_, filtered := d.Filter.Domain(c.Name)
+	return filtered || d.dimension(c.ID) || slices.ContainsFunc(d.Aggregates, func(a Aggregate) bool { return a.Func != CountStar && a.Column == c.ID })
+}
+
 // filters turns a constraint over the base table into filters of its scan. The
 // impossible constraint gives a filter that nothing passes.
 func filters(base *table.Definition, c predicate.Constraint) ([]table.Filter, error) {

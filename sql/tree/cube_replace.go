@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 )
 
 // Choice says how an Aggregation is answered.
@@ -113,17 +114,68 @@ func (c Choice) named(items []any) []any {
 	return out
 }
 
-// Replace gives the tree of the whole query with the chosen answers in place.
-func (q *Query) Replace(choices []Choice) ([]byte, error) {
+// Replace gives the tree of the whole query with the chosen answers in place, and the
+// identifiers of the parameters that are still in it, in the order in which the tree
+// counts them: conditions that choose the rows of groups are not in it any more.
+func (q *Query) Replace(choices []Choice) ([]byte, []string, error) {
 	nodes := make(map[uintptr]object, len(choices))
 	for _, c := range choices {
 		nodes[reflect.ValueOf(c.Aggregation.node).Pointer()] = c.node(q.function)
 	}
-	out, err := json.Marshal(replaced(q.root, nodes))
-	if err != nil {
-		return nil, fmt.Errorf("write the query's tree: %w", err)
+	left := map[string]bool{}
+	root := replaced(q.root, nodes)
+	collectParams(root, left)
+	params := sortedParams(left)
+	places := make(map[string]string, len(params))
+	for i, identifier := range params {
+		if _, err := strconv.Atoi(identifier); err == nil {
+			places[identifier] = strconv.Itoa(i + 1)
+		}
 	}
-	return out, nil
+	out, err := json.Marshal(renumbered(root, places))
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the query's tree: %w", err)
+	}
+	return out, params, nil
+}
+
+// collectParams finds the parameters of a tree.
+func collectParams(value any, into map[string]bool) {
+	switch v := value.(type) {
+	case object:
+		if v["type"] == "VALUE_PARAMETER" {
+			into[text(v["identifier"])] = true
+		}
+		for _, e := range v {
+			collectParams(e, into)
+		}
+	case []any:
+		for _, e := range v {
+			collectParams(e, into)
+		}
+	}
+}
+
+// renumbered copies a tree with other numbers in the place of those of its parameters.
+func renumbered(value any, places map[string]string) any {
+	switch v := value.(type) {
+	case object:
+		out := make(object, len(v))
+		for k, e := range v {
+			out[k] = renumbered(e, places)
+		}
+		if place, ok := places[text(v["identifier"])]; ok && v["type"] == "VALUE_PARAMETER" {
+			out["identifier"] = place
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = renumbered(e, places)
+		}
+		return out
+	}
+	return value
 }
 
 // replaced copies a tree with other nodes in some places.
