@@ -36,7 +36,7 @@ func (x *execution) insertLiterals(text string, in settings, params []any) (*out
 	if !r.statement() {
 		return nil, nil
 	}
-	c := &compiler{session: nil, run: x, in: in, text: text}
+	c := &compiler{run: x, in: in, text: text}
 	name, err := c.table(r.insert.table)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the long way says what is wrong
