@@ -212,7 +212,7 @@ func TestACancelledBuildLeavesNothing(t *testing.T) {
 // stays: the table must be one without cubes again, whose parts may all be joined.
 func TestDroppedSchemasFreeTheTablesOfTheirCubes(t *testing.T) {
 	c := openCubes(t, vfs.NewMem())
-	defer func() { require.NoError(t, c.Close()) }()
+	defer func() { require.NoError(t, c.Close(context.Background())) }()
 	require.NoError(t, c.CreateSchema(t.Context(), "other", false))
 	for _, name := range []string{"d", "e"} {
 		_, err := c.CreateCube(t.Context(), connector.CubeSpec{
