@@ -214,13 +214,12 @@ func (m *Meta) options(gate vfs.FS, memory int64) *pebble.Options {
 	if m.durability != DurabilityCommit {
 		options.WALMinSyncInterval = func() time.Duration { return backgroundSyncs }
 	}
-	// The default scheduler runs a goroutine that an open which fails leaves behind. This one differs only in having none: compactions are
-	// granted when they are wanted and when others end, which is enough for a store this small.
-	options.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	return options
 }
 
 func (m *Meta) openAt(gate *gateFS, path string, options *pebble.Options) (*pebble.DB, error) {
+	scheduler := newCalmScheduler()
+	options.Experimental.CompactionScheduler = scheduler
 	db, err := pebble.Open(path, options)
 	if errors.Is(err, pebble.ErrDBDoesNotExist) {
 		return nil, &CorruptError{Path: m.path, Offset: -1, What: "metadata", Got: "files without the marker that names the valid ones", Want: "metadata"}
@@ -236,5 +235,6 @@ func (m *Meta) openAt(gate *gateFS, path string, options *pebble.Options) (*pebb
 		return nil, errors.Join(err, db.Close())
 	}
 	gate.opening.Store(false)
+	scheduler.begin()
 	return db, nil
 }
