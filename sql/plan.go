@@ -121,6 +121,7 @@ func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot
 			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)
 		}
 		out.Columns = append(out.Columns, constraint.Column{Index: i, Name: c.Name, Type: c.Type})
+		out.Required = append(out.Required, !c.Nullable)
 	}
 	return out, nil
 }
