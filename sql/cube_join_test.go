@@ -17,7 +17,7 @@ import (
 // to join it with: da by a, with a key twice, one of no row and NULL; db by b.
 func newStarWorld(t *testing.T) *world {
 	w := newCubeWorld(t)
-	w.exec(`CREATE CUBE c ON t WITH (AGGREGATIONS = (count(*), sum(x), avg(x), min(x), max(x), sum(m), avg(d)), GROUP = (a, b, date_trunc('day', ts))) WHERE a < 6`)
+	w.exec(`CREATE CUBE c ON t WITH (AGGREGATIONS = (count(*), sum(x), avg(x), min(x), max(x), sum(m), avg(d), count(DISTINCT y)), GROUP = (a, b, date_trunc('day', ts))) WHERE a < 6`)
 	w.exec(`CREATE TABLE da AS SELECT * FROM (VALUES (0, 'zero', 10), (1, 'one', 20), (2, 'two', NULL), (2, 'deux', 30), (3, 'three', 40), (6, 'six', 50), (9, 'nine', 60), (NULL, 'none', 70)) v(k, name, w)`)
 	w.exec(`CREATE TABLE db AS SELECT * FROM (VALUES ('b0', 'north'), ('b1', 'south'), ('b2', NULL), ('b3', 'north'), (NULL, 'west')) v(b, region)`)
 	return w
@@ -50,6 +50,7 @@ func TestCubeAnswersStarJoins(t *testing.T) {
 		`SELECT count(*), min(name), sum(x) FROM t JOIN da ON a = k WHERE a = -77`, `SELECT name, count(*) FROM t JOIN da ON a = k WHERE a = -77 GROUP BY name`,
 		`SELECT count(*) FILTER (WHERE name = 'one'), sum(x) FILTER (WHERE w > a), sum(CASE WHEN region = 'north' THEN x END), count_if(region IS NULL) FROM t JOIN da ON a = k LEFT JOIN db ON t.b = db.b`,
 		`SELECT sum(x * a), sum(a * x), sum(x * w), sum(x + w), sum(-x * (a + 1) + 3), sum(w), sum(w * a), sum(x * 2 - 1) FROM t JOIN da ON a = k WHERE a > 0`,
+		`SELECT name, count(DISTINCT y), count(DISTINCT y) FILTER (WHERE b = 'b1') FROM t JOIN da ON a = k GROUP BY name`, `SELECT count(DISTINCT y), count(DISTINCT b) FROM t JOIN da ON a = k WHERE a = -77`,
 		`SELECT name, c FROM (SELECT a, sum(x) AS c FROM t GROUP BY a) g JOIN da ON g.a = k`,
 		`SELECT name, sum(x) FROM t JOIN da ON a = k WHERE b IN (SELECT b FROM db WHERE region = 'north') GROUP BY name`,
 		`SELECT name, sum(x) OVER () FROM (SELECT name, sum(x) AS x FROM t JOIN da ON a = k GROUP BY name)`,

@@ -162,6 +162,11 @@ func (g *groupSource) compute(ctx context.Context) (*startree.Rows, error) {
 	return rows, nil
 }
 
+// maxListItems bounds the values that sets in groups hand to DuckDB, which keeps them all
+// until its own groups are done: more than that the table counts in less memory. Tests
+// have less.
+var maxListItems int64 = 4 << 20
+
 // start computes the groups, so that errors show before anything is sent, and names
 // their columns.
 func (g *groupSource) start() error {
@@ -170,6 +175,10 @@ func (g *groupSource) start() error {
 		return err
 	}
 	g.x.onEnd(rows.Close)
+	if items := rows.Items(); items > maxListItems {
+		return connector.Errorf(connector.CodeMemoryLimitExceeded, "the groups of table %s hold %d different values, more than the %d that are merged in a query",
+			g.pick.node.table.name, items, maxListItems)
+	}
 	names := groupColumns(g.pick.choice)
 	fields := rows.Schema().Fields()
 	if len(names) != len(fields) {
