@@ -64,6 +64,9 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 func (p *plan) boundSources(snapshot *connector.Snapshot, in settings, params map[string]constraint.Literal) []*source {
 	sources := p.sources(snapshot)
 	for i, s := range sources {
+		if s.view != nil {
+			continue // DuckDB filters the few rows
+		}
 		where := p.query.Scans[i].Where
 		s.constraint = where.Bind(fill(where.Refs(), params)).Constraint
 		s.noIndexes = !in.indexes

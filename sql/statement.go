@@ -137,7 +137,7 @@ func (s *Session) compile(x *execution, text string, in settings) (*action, erro
 	case st.Show != nil:
 		return c.show(st.Show)
 	case st.Describe != nil:
-		return c.showColumns(st.Describe.Table)
+		return c.showColumns(st.Describe.Table, nil)
 	case st.Explain != nil:
 		return c.explain(st.Explain)
 	}
