@@ -9,11 +9,24 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
+
+	"github.com/memconn/memconn/table"
 )
 
 // exactSum is an accumulator of integers or decimals.
 type exactSum interface {
 	total(g uint32) (decimal256.Num, bool)
+}
+
+// ResultSchema gives the schema of the query's answer over the table, without reading
+// anything: one column for each GroupBy, then those of the aggregates (see Run). An
+// error says what of the query the table cannot answer.
+func (q *Query) ResultSchema(base *table.Definition) (*arrow.Schema, error) {
+	plan, err := newQueryPlan(base, q)
+	if err != nil {
+		return nil, err
+	}
+	return plan.schema()
 }
 
 // schema gives the result's columns.
