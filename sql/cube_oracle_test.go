@@ -2,10 +2,8 @@ package sql
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/internal/rounds"
 )
 
 // cubeRound is one random table with random cubes, and what was seen.
@@ -219,17 +218,10 @@ func closeRows(a, b string) bool {
 // TestCubesChangeNothing compares answers with and without cubes over random tables, cubes,
 // regions, appends and queries, and wants cubes to have answered a good part.
 func TestCubesChangeNothing(t *testing.T) {
-	rounds := "8"
-	if os.Getenv("TEST_LONG") != "" {
-		rounds = "300"
-	}
-	before := flag.Lookup("rapid.checks").Value.String()
-	require.NoError(t, flag.Set("rapid.checks", rounds))
-	defer func() { require.NoError(t, flag.Set("rapid.checks", before)) }()
 	w := newWorld(t, Options{})
 	w.session.mu.anyCube = true
 	c := &cubeRound{w: w}
-	rapid.Check(t, func(rt *rapid.T) {
+	rounds.Check(t, 8, 300, func(rt *rapid.T) {
 		c.T = rt
 		c.n++
 		c.dims, c.states = nil, nil
