@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -34,6 +35,10 @@ type plan struct {
 	arguments []argument
 	// cubes is set when cubes may answer some SELECT of the query.
 	cubes *cubePlan
+	// shape is what texts like this one share; only in entries of the cache that stand for a shape.
+	shape *shape
+	// ran is set when DuckDB has run the plan.
+	ran *atomic.Bool
 }
 
 // planTable is a table the plan was made for.
@@ -98,7 +103,7 @@ func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapsh
 	if err != nil {
 		return nil, back.restore(err)
 	}
-	p := &plan{quoted: back}
+	p := &plan{quoted: back, ran: new(atomic.Bool)}
 	resolve := func(name tree.Name, location int) (*tree.Table, error) {
 		return p.resolve(name, in, snapshot)
 	}
