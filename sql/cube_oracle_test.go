@@ -26,6 +26,7 @@ type cubeRound struct {
 	queries, hits int
 	logOnce       sync.Once
 	dims, states  []string // of the cubes of this round
+	needed        []string // dimensions that every cube has
 }
 
 // columns of the random table: small domains, NULL everywhere. The doubles of mf are multiples of 1/1024 below 2^31, whose
@@ -70,6 +71,11 @@ func (c *cubeRound) createCubes(table string) []string {
 			states = append(states, "count(*)")
 		}
 		dims := pickSome(c.T, cubeDims, 1, 4, "dims")
+		for _, d := range c.needed {
+			if !slices.Contains(dims, d) {
+				dims = append(dims, d)
+			}
+		}
 		c.dims, c.states = append(c.dims, dims...), append(c.states, states...)
 		text := fmt.Sprintf("CREATE CUBE %s ON %s WITH (AGGREGATIONS = (%s), GROUP = (%s), physical = '%s'", name, table, strings.Join(states, ", "),
 			strings.Join(dims, ", "), rapid.SampledFrom([]string{"auto", "plain", "cuboids", "startree"}).Draw(c.T, "physical"))

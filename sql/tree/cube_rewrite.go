@@ -140,7 +140,12 @@ func (w *rewriter) expression(value any) any {
 		}
 		return w.fields(o)
 	case "SUBQUERY":
-		w.fail("it holds a subquery")
+		if w.from.correlated {
+			w.fail("it holds a subquery that may refer to its rows")
+		}
+		out := clone(o)
+		out["child"] = w.expression(o["child"])
+		return out
 	default:
 		w.fail("it uses %s", strings.ToLower(strings.ReplaceAll(text(o["class"]), "_", " ")))
 	}
@@ -189,6 +194,7 @@ func (w *rewriter) column(o object) any {
 	case ok:
 		w.use(d)
 	case alias && !w.where:
+	case w.join && !w.mayBeOwn(names): // of another table
 	default:
 		w.fail("%q is no column of the table", strings.Join(names, "."))
 	}
@@ -254,7 +260,7 @@ func (w *rewriter) aggregate(o object, name string) any {
 		a.Index = d.Index
 	}
 	if distinct && a.Function != "min" && a.Function != "max" {
-		if a.Function != "count" {
+		if a.Function != "count" || !w.finished && w.keyed[Dimension{Index: a.Index}] {
 			return w.overExpression(o, name, distinct)
 		}
 		a.Function = "count_distinct"

@@ -14,8 +14,10 @@ func (w *rewriter) overExpression(o object, name string, distinct bool) any {
 		return o
 	}
 	if !distinct && name != "min" && name != "max" {
-		if out := w.sumOfCase(o, name); out != nil {
-			return out
+		for _, form := range []func(object, string) any{w.sumOfCase, w.sumOfTerms, w.countOf} {
+			if out := form(o, name); out != nil {
+				return out
+			}
 		}
 		w.fail("aggregate %s is not over a column", name)
 		return o
@@ -119,3 +121,27 @@ func caseOf(when, then, otherwise any) object {
 	}
 }
 
+// countOf rewrites count(expression of dimensions and of other tables' columns); nil when
+// it is not that.
+func (w *rewriter) countOf(o object, name string) any {
+	if name != "count" {
+		return nil
+	}
+	inner := &rewriter{cubeContext: w.cubeContext, where: true}
+	child, filter := inner.expression(listOf(o["children"])[0]), inner.expression(o["filter"])
+	if inner.form.Reason != "" {
+		return nil
+	}
+	for _, d := range inner.form.Dims {
+		w.use(d)
+	}
+	notNull := object{"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "alias": "", "query_location": nowhere, "children": []any{child}}
+	f := aggregateCall("sum", caseOf(notNull, w.rows(), nil))
+	f["filter"] = filter
+	return named(Target{Type: "BIGINT"}.cast(orZero(f)), o)
+}
+
+// rows refers to the number of rows of a group.
+func (w *rewriter) rows() object {
+	return w.state(GroupAggregate{Function: "count_star", Index: -1}, 0)
+}
