@@ -259,7 +259,7 @@ func TestCubesChangeNothing(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.session.mu.anyCube = true
 	c := &cubeRound{w: w}
-	rounds.Check(t, 8, 300, func(rt *rapid.T) {
+	rounds.Check(t, 24, 300, func(rt *rapid.T) {
 		c.T = rt
 		c.n++
 		c.dims, c.states = nil, nil
@@ -292,5 +292,6 @@ func TestCubesChangeNothing(t *testing.T) {
 		}
 	})
 	t.Logf("cubes answered %d of %d queries", c.hits, c.queries)
-	require.Greater(t, c.hits*12, c.queries, "at least one query in twelve comes from a cube")
+	// A fifth of the queries on average; over few rounds that varies, and by chance is no fault.
+	require.Greater(t, c.hits*rounds.Of(40, 12), c.queries, "too few queries come from a cube")
 }
