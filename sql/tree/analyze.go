@@ -102,6 +102,8 @@ type Options struct {
 	Resolve Resolver
 	// Fold evaluates constant expressions; nil leaves them alone.
 	Fold constraint.Folder
+	// Session answers the functions that ask for it.
+	Session Session
 }
 
 // Analyze reads a tree and rewrites its table references into calls of function.
@@ -121,7 +123,8 @@ func Analyze(tree []byte, function string, o Options) (*Query, error) {
 	if hasTryCast(tree) {
 		guardTryCasts(statement)
 	}
-	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, params: map[string]bool{}}
+	o.Session.fillCalls(statement)
+	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, session: o.Session, root: root, params: map[string]bool{}}
 	simple := recognise(statement["node"])
 	if err := a.walk(statement, scope{}, 0); err != nil {
 		return nil, err
@@ -165,6 +168,9 @@ type analysis struct {
 	function string
 	resolve  Resolver
 	fold     constraint.Folder
+	session  Session
+	root     object
+	given    map[string]bool // see names; nil until asked
 	scans    []*Scan
 	params   map[string]bool
 	selects  []selectOf
@@ -219,6 +225,7 @@ func (a *analysis) walkObject(o object, s scope, depth int) error {
 			return a.walkSubquery(o, s, depth)
 		}
 	case "COLUMN_REF":
+		a.fillWord(o, s)
 		shorten(o, s.froms)
 		s.froms.use(o)
 		return nil
