@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/memconn/memconn/table"
 )
 
-// plan is a query that was parsed, resolved and described. It is immutable and
+// plan is a query that was parsed, resolved and described. It is immutable, but for fitted, and
 // shared by statements; it holds as long as its tables are defined as they were.
 type plan struct {
 	query  *tree.Query
@@ -33,6 +34,8 @@ type plan struct {
 	arguments []argument
 	// cubes is set when cubes may answer some SELECT of the query.
 	cubes *cubePlan
+	// fitted is the last version of the catalog that valid found the plan to fit; nil in plans that are not kept by normal form.
+	fitted *atomic.Uint64
 }
 
 // planTable is a table the plan was made for.
@@ -43,11 +46,18 @@ type planTable struct {
 
 // valid says whether the plan's tables are in the snapshot as they were.
 func (p *plan) valid(snapshot *connector.Snapshot) bool {
+	version := snapshot.Version()
+	if p.fitted != nil && p.fitted.Load() == version {
+		return true
+	}
 	for _, t := range p.tables {
 		now, err := snapshot.Table(t.name)
 		if err != nil || now.Definition() != t.def {
 			return false
 		}
+	}
+	if p.fitted != nil {
+		p.fitted.Store(version)
 	}
 	return true
 }
