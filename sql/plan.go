@@ -133,12 +133,14 @@ func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot
 	}
 	def := t.Definition()
 	p.tables = append(p.tables, planTable{name: full, def: def})
-	for _, c := range def.Columns {
+	required := make([]bool, len(def.Columns))
+	for i, c := range def.Columns {
 		if err := duck.Supported(c.Type); err != nil {
 			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)
 		}
+		required[i] = !c.Nullable
 	}
-	return &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t), Columns: treeColumns(def)}, nil
+	return &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t), Columns: treeColumns(def), Required: required}, nil
 }
 
 func treeColumns(def *table.Definition) []constraint.Column {

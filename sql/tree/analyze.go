@@ -45,6 +45,8 @@ func (n Name) String() string {
 type Table struct {
 	Schema, Name string
 	Columns      []constraint.Column
+	// Required says by column that it is never NULL; nil: none is known to be.
+	Required []bool
 	// Cubes says that the table has cubes: SELECTs over it are kept for Aggregations.
 	Cubes bool
 	// Tag is handed through to Scan.
@@ -266,7 +268,7 @@ func (a *analysis) walkCTEs(ctes object, s scope, depth int) (scope, error) {
 }
 
 func (a *analysis) walkSelect(o object, s scope, depth int) error {
-	f := &from{outer: s.froms, joined: map[string]bool{}}
+	f := &from{outer: s.froms, joined: map[string]bool{}, others: map[string]bool{}, aliases: ownAliases(o)}
 	inner := scope{ctes: s.ctes, froms: f}
 	root, err := a.collect(o["from_table"], inner, depth)
 	if err != nil {
@@ -304,6 +306,7 @@ func (a *analysis) collect(value any, s scope, depth int) (*item, error) {
 	case "BASE_TABLE":
 		scan, err := a.reference(o, s)
 		if scan == nil {
+			s.froms.other(o)
 			return nil, err
 		}
 		s.froms.scans = append(s.froms.scans, scan)
@@ -320,6 +323,8 @@ func (a *analysis) collect(value any, s scope, depth int) (*item, error) {
 		}
 		right, err := a.collect(o["right"], s, depth+1)
 		return &item{join: o, left: left, right: right}, err
+	default:
+		s.froms.other(o)
 	}
 	return nil, nil
 }
