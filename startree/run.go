@@ -193,6 +193,17 @@ func (r *Rows) Schema() *arrow.Schema { return r.schema }
 // Stats says what was read.
 func (r *Rows) Stats() RunStats { return r.stats }
 
+// Items is the number of items in all lists of a partial answer.
+func (r *Rows) Items() int64 {
+	var items int64
+	if r.groups != nil && r.plan.lists() {
+		for id := range r.groups.n {
+			items += r.plan.items(r.groups, uint32(id))
+		}
+	}
+	return items
+}
+
 // Next gives the next batch, which the caller releases, or io.EOF. The groups come
 // in no particular order.
 func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -205,7 +216,7 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if r.groups == nil || r.next >= r.groups.n {
 		return nil, io.EOF
 	}
-	order := sequence(r.next, min(r.next+resultRows, r.groups.n))
+	order := r.plan.fitting(r.groups, sequence(r.next, min(r.next+resultRows, r.groups.n)))
 	r.next += len(order)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, r.schema)
 	defer b.Release()
