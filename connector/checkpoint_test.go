@@ -3,6 +3,7 @@ package connector_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -156,10 +157,11 @@ func TestCheckpointRefusesBadPlaces(t *testing.T) {
 	require.ErrorContains(t, err, "/empty")
 }
 
-// TestCheckpointFaults fails the n-th call of a checkpoint, for every n. The directory goes on, or says that its disk failed, and the
+// TestCheckpointFaults fails the n-th call of a checkpoint, for every n in long runs, for every third or so in short ones. The directory goes on, or says that its disk failed, and the
 // copy is whole or not there.
 func TestCheckpointFaults(t *testing.T) {
-	for n := int64(0); ; n++ {
+	for n := rand.Int64N(int64(longer(3, 1))); ; n += 1 + rand.Int64N(int64(longer(5, 1))) {
+		t.Logf("call %d fails", n)
 		mem := vfs.NewMem()
 		var left atomic.Int64
 		left.Store(-1)
@@ -170,6 +172,7 @@ func TestCheckpointFaults(t *testing.T) {
 			return nil
 		})))
 		c := open(t, o)
+		c.PauseJobs() // so that the n-th call is the checkpoint's
 		create(t, c, kvSpec("t"))
 		insert(t, c, "t", kv(sequence(0, 500)...))
 		insert(t, c, "t", kv(1000))

@@ -264,7 +264,7 @@ func crashTest(t *testing.T, durability spill.Durability, seed uint64) {
 func TestFileSystemFaults(t *testing.T) {
 	total := runWithFault(t, func(int64) bool { return false })
 	require.Greater(t, total, int64(300))
-	stride := max(1, total/int64(longer(200, 1000)))
+	stride := max(1, total/int64(longer(60, 1000)))
 	rng := rand.New(rand.NewPCG(3, 7))
 	for n := rng.Int64N(stride); n < total; n += 1 + rng.Int64N(2*stride) {
 		runWithFault(t, func(i int64) bool { return i == n })

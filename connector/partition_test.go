@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/internal/rounds"
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/table"
 )
@@ -144,7 +145,7 @@ func partitionOf(r dxv) string {
 // wants every part to hold one partition, every scan of one partition to read nothing
 // else and to find every row once (before and after processing, and after a restart).
 func TestPartitionsAreKeptApart(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rounds.Check(t, 20, 500, func(t *rapid.T) {
 		fs := vfs.NewMem()
 		c, err := connector.Open(context.Background(), hostile(fs))
 		require.NoError(t, err)

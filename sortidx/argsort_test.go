@@ -12,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/memconn/memconn/internal/rounds"
 )
 
 // modelSort is a stable sort by plain comparison.
@@ -68,7 +70,7 @@ func TestArgsortOfManyRows(t *testing.T) {
 	} {
 		for _, nulls := range []int{0, 30} {
 			t.Run(name, func(t *testing.T) {
-				rapid.Check(t, func(rt *rapid.T) {
+				rounds.Check(t, 15, 300, func(rt *rapid.T) {
 					requireManyRowsSorted(rt, fields, nulls)
 				})
 			})

@@ -251,12 +251,14 @@ func crashAtEveryChange(t *testing.T, seed uint64) {
 }
 
 // Goal: any file system call may fail, once or from then on, at any moment of a store's life: no panic, no leak, no stray file
-// after the next start, nothing acknowledged lost. Method: fail call number n, for every n.
+// after the next start, nothing acknowledged lost. Method: fail call number n, for every n in long runs, for
+// every fourth or so in short ones.
 func TestEveryCallFails(t *testing.T) {
 	for _, forever := range []bool{false, true} {
 		t.Run(fmt.Sprintf("forever=%v", forever), func(t *testing.T) {
 			failures := 0
-			for n := int64(0); ; n++ {
+			for n := rand.Int64N(int64(longer(4, 1))); ; n += 1 + rand.Int64N(int64(longer(7, 1))) {
+				t.Logf("call %d fails", n)
 				var calls atomic.Int64
 				mem := vfs.NewMem()
 				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -283,7 +285,7 @@ func TestEveryCallFails(t *testing.T) {
 					break
 				}
 			}
-			require.Greater(t, failures, 20)
+			require.Greater(t, failures, longer(20, 40))
 		})
 	}
 }

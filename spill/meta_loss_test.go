@@ -135,13 +135,13 @@ func TestDamagedMetadataIsNeverSilent(t *testing.T) {
 					damage("removed", nil)
 				}
 				damage("emptied", []byte{})
-				for range 15 {
+				for range longer(4, 15) {
 					n := rng.IntN(len(b) + 1)
 					damage(fmt.Sprintf("cut at %d of %d", n, len(b)), b[:n])
 				}
-				flips := 40
+				flips := longer(10, 40)
 				if filepath.Ext(path) == ".log" && len(b) > 64<<10 {
-					flips = 3 // the library takes a second to look which bit it was
+					flips = longer(1, 3) // the library takes a second to look which bit it was
 				}
 				for range min(flips, len(b)) {
 					bad, at := bytes.Clone(b), rng.IntN(len(b))
@@ -153,19 +153,20 @@ func TestDamagedMetadataIsNeverSilent(t *testing.T) {
 	}
 }
 
-// Goal: damage to any byte of the last batches in the log is healed or found. Method: flip every byte of the end of the log.
+// Goal: damage to any byte of the last batches in the log is healed or found. Method: flip every byte of the end of the log; every
+// fourth or so in short runs.
 func TestDamagedEndOfTheLog(t *testing.T) {
 	p := newPool(t, testBudget)
 	h := live(t, 8, 40)
 	log := ""
 	for path := range h.files {
 		if filepath.Ext(path) == ".log" {
-			log = path
+			log = max(log, path) // the newest; an older one may not be removed yet
 		}
 	}
 	whole := bytes.TrimRight(h.files[log], "\x00")
 	found, healed := 0, 0
-	for at := max(0, len(whole)-400); at < len(whole); at++ {
+	for at := max(0, len(whole)-400) + rand.IntN(longer(4, 1)); at < len(whole); at += 1 + rand.IntN(longer(7, 1)) {
 		files := maps.Clone(h.files)
 		files[log] = bytes.Clone(h.files[log])
 		files[log][at] ^= 0x10

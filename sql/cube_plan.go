@@ -178,7 +178,32 @@ func (x *execution) pickCubes(p *plan, in settings, snapshot *connector.Snapshot
 			return nil, err
 		}
 	}
+	onePerSelect(out, snapshot)
 	return out, nil
+}
+
+// onePerSelect leaves one table of each SELECT to its cube: the groups of two would count
+// each other's rows. The table with the most rows has the most to gain.
+func onePerSelect(all []cubeVerdicts, snapshot *connector.Snapshot) {
+	rows := func(v *cubeVerdicts) int64 {
+		t, err := snapshot.Table(v.node.table.name)
+		if err != nil {
+			return -1
+		}
+		return t.Rows()
+	}
+	for i := range all {
+		for j := range all[:i] {
+			a, b := &all[j], &all[i]
+			if a.pick == nil || b.pick == nil || !a.node.SameSelect(b.node.Aggregation) {
+				continue
+			}
+			if rows(b) > rows(a) {
+				a, b = b, a
+			}
+			b.pick, b.verdicts, b.reason = nil, nil, "the groups of "+a.node.table.name.String()+" are in the same SELECT"
+		}
+	}
 }
 
 // pickCube chooses the cube of one SELECT, in finished form if possible.
@@ -198,6 +223,10 @@ func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.S
 			if v.verdicts == nil {
 				v.reason = choice.Form().Reason
 			}
+			continue
+		}
+		if n.Join && len(choice.Dims()) == 0 {
+			v.reason = "no column of it is compared or grouped by"
 			continue
 		}
 		if n.schema != nil {

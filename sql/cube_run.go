@@ -95,7 +95,7 @@ func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Sn
 	if t.why != "" {
 		return nil, connector.Errorf(connector.CodeNotSupported, "a cube cannot answer: %s", t.why)
 	}
-	out, err := x.runTree(t.json, named, p.remaining(params, t.params))
+	out, err := x.runTree(nil, t.json, named, p.remaining(params, t.params))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/memconn/memconn/internal/rounds"
 )
 
 // tables are created alike in memconn and in a plain DuckDB.
@@ -198,9 +200,10 @@ func (w *world) set(pairs ...string) {
 
 // TestDifferential runs every query in DuckDB over its own tables and in memconn:
 // by the engine, by the fast path, with and without indexes, before and after
-// processing. All answers are equal.
+// processing. All answers are equal. Short runs take a fifth of the queries in each
+// state, another fifth in the next one.
 func TestDifferential(t *testing.T) {
-	for _, with := range []string{
+	for i, with := range []string{
 		``, ` WITH (sorted_by = ARRAY['id'], index_columns = ARRAY['shop', 'price'])`,
 		` WITH (sorted_by = ARRAY['shop DESC NULLS FIRST', 'price'], index_columns = ARRAY['id'])`, ` WITH (sorted_by = ARRAY['price DESC', 'paid NULLS FIRST'], index_columns = ARRAY['uid', 'code'])`,
 		` WITH (partitioned_by = ARRAY['price', 'paid'], sorted_by = ARRAY['id'])`,
@@ -208,7 +211,7 @@ func TestDifferential(t *testing.T) {
 		t.Run(with, func(t *testing.T) {
 			w, p := newWorld(t, Options{}), newPlain(t)
 			load(t, w, p, with)
-			for _, state := range []string{"fresh", "processed", "mixed"} {
+			for k, state := range []string{"fresh", "processed", "mixed"} {
 				switch state {
 				case "processed":
 					w.exec(`CALL system.process(sales)`)
@@ -219,7 +222,10 @@ func TestDifferential(t *testing.T) {
 						w.exec(statement)
 					}
 				}
-				for _, q := range queries {
+				for n, q := range queries {
+					if (n+i+2*k)%5 != 0 && !rounds.Long() {
+						continue
+					}
 					w.compare(q, arrange(q, p.rows(q)), state)
 				}
 			}

@@ -1,16 +1,16 @@
 package sql
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/memconn/memconn/internal/rounds"
 )
 
 // oracleColumns are the columns of random tables and the texts of their values.
@@ -200,14 +200,7 @@ func TestOrderedOracle(t *testing.T) {
 // long runs.
 func check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	const name = "rapid.checks"
-	before, rounds := flag.Lookup(name).Value.String(), "20"
-	if os.Getenv("TEST_LONG") != "" {
-		rounds = "2000"
-	}
-	require.NoError(t, flag.Set(name, rounds))
-	defer func() { require.NoError(t, flag.Set(name, before)) }()
-	rapid.Check(t, property)
+	rounds.Check(t, 10, 1000, property)
 }
 
 // requireSubset: every row is one of all, no more often.

@@ -38,7 +38,7 @@ type aggregateOutput struct {
 // newFastPlan gives nil when the query has no fast path.
 func newFastPlan(p *plan) *fastPlan {
 	simple := p.query.Simple
-	if simple == nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() {
+	if simple == nil || p.tables[0].view != nil || p.schema == nil || len(simple.Items) != p.schema.NumFields() {
 		return nil
 	}
 	f := &fastPlan{

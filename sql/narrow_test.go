@@ -38,6 +38,13 @@ func (w *world) read(query string) (rows []string, read int64) {
 // nothing changes in the answer. The limit is of rows read in all scans.
 func TestNarrowing(t *testing.T) {
 	w := starWorld(t)
+	w.narrowsReads(t)
+	w.narrowsOnlyWhereSound(t)
+	w.explainsNarrowing(t)
+}
+
+// narrowsReads: the answer is the one without indexes, from few rows.
+func (w *world) narrowsReads(t *testing.T) {
 	for query, most := range map[string]int64{
 		`SELECT count(*), sum(qty) FROM fact JOIN days USING (day) WHERE year = 2003`:                                                           20_000,
 		`SELECT count(*), sum(qty) FROM fact f, days d WHERE f.day = d.day AND d.year = 2003 AND d.day < 310`:                                   40_000,
@@ -62,9 +69,9 @@ func TestNarrowing(t *testing.T) {
 	}
 }
 
-// TestNarrowingOnlyWhereSound: what a join or a subquery does not demand stays.
-func TestNarrowingOnlyWhereSound(t *testing.T) {
-	w := starWorld(t)
+// narrowsOnlyWhereSound: what a join or a subquery does not demand stays.
+func (w *world) narrowsOnlyWhereSound(t *testing.T) {
+	t.Helper()
 	for _, query := range []string{
 		`SELECT count(*), count(d.year) FROM fact LEFT JOIN days d ON fact.day = d.day AND d.year = 2003`,
 		`SELECT count(*), sum(qty) FROM fact ANTI JOIN days ON fact.day = days.day AND days.year = 2003`,
@@ -91,9 +98,9 @@ func TestNarrowingOnlyWhereSound(t *testing.T) {
 	}
 }
 
-// TestNarrowingIsExplained: EXPLAIN ANALYZE says what narrowed a scan.
-func TestNarrowingIsExplained(t *testing.T) {
-	w := starWorld(t)
+// explainsNarrowing: EXPLAIN ANALYZE says what narrowed a scan.
+func (w *world) explainsNarrowing(t *testing.T) {
+	t.Helper()
 	plan := strings.Join(w.rows(`EXPLAIN ANALYZE SELECT count(*) FROM fact JOIN days USING (day) WHERE year = 2003`), "\n")
 	require.Contains(t, plan, "narrowed: day: 100 keys of default.days.day")
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -36,12 +37,17 @@ type plan struct {
 	cubes *cubePlan
 	// fitted is the last version of the catalog that valid found the plan to fit; nil in plans that are not kept by normal form.
 	fitted *atomic.Uint64
+	// shape is what texts like this one share; only in entries of the cache that stand for a shape.
+	shape *shape
+	// ran is set when DuckDB has run the plan.
+	ran *atomic.Bool
 }
 
 // planTable is a table the plan was made for.
 type planTable struct {
 	name connector.TableName
 	def  *table.Definition
+	view *catalogView // of the information schema; nil for a table
 }
 
 // valid says whether the plan's tables are in the snapshot as they were.
@@ -51,6 +57,9 @@ func (p *plan) valid(snapshot *connector.Snapshot) bool {
 		return true
 	}
 	for _, t := range p.tables {
+		if t.view != nil {
+			continue // never changes
+		}
 		now, err := snapshot.Table(t.name)
 		if err != nil || now.Definition() != t.def {
 			return false
@@ -103,13 +112,16 @@ func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapsh
 	if err != nil {
 		return nil, back.restore(err)
 	}
-	p := &plan{quoted: back}
+	p := &plan{quoted: back, ran: new(atomic.Bool)}
 	resolve := func(name tree.Name, location int) (*tree.Table, error) {
 		return p.resolve(name, in, snapshot)
 	}
-	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve, Fold: e.folder(ctx)}); err != nil {
+	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{
+		Resolve: resolve, Fold: e.folder(ctx), Session: tree.Session{Schema: in.schema},
+	}); err != nil {
 		return nil, err
 	}
+	p.query.Links = slices.DeleteFunc(p.query.Links, func(l tree.Link) bool { return p.tables[l.Build].view != nil || p.tables[l.Probe].view != nil })
 	return p, nil
 }
 
@@ -119,20 +131,32 @@ func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot
 	if err != nil {
 		return nil, err
 	}
+	if view := findView(full); view != nil {
+		p.tables = append(p.tables, planTable{name: full, def: view.def, view: view})
+		return &tree.Table{Schema: view.def.Schema, Name: view.def.Name, Columns: treeColumns(view.def)}, nil
+	}
 	t, err := snapshot.Table(full)
 	if err != nil {
 		return nil, err
 	}
 	def := t.Definition()
-	p.tables = append(p.tables, planTable{full, def})
-	out := &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t)}
+	p.tables = append(p.tables, planTable{name: full, def: def})
+	required := make([]bool, len(def.Columns))
 	for i, c := range def.Columns {
 		if err := duck.Supported(c.Type); err != nil {
 			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)
 		}
-		out.Columns = append(out.Columns, constraint.Column{Index: i, Name: c.Name, Type: c.Type})
+		required[i] = !c.Nullable
 	}
-	return out, nil
+	return &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t), Columns: treeColumns(def), Required: required}, nil
+}
+
+func treeColumns(def *table.Definition) []constraint.Column {
+	out := make([]constraint.Column, len(def.Columns))
+	for i, c := range def.Columns {
+		out[i] = constraint.Column{Index: i, Name: c.Name, Type: c.Type}
+	}
+	return out
 }
 
 // tableName completes a name with the catalog and the current schema.

@@ -64,6 +64,9 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 func (p *plan) boundSources(snapshot *connector.Snapshot, in settings, params map[string]constraint.Literal) []*source {
 	sources := p.sources(snapshot)
 	for i, s := range sources {
+		if s.view != nil {
+			continue // DuckDB filters the few rows
+		}
 		where := p.query.Scans[i].Where
 		s.constraint = where.Bind(fill(where.Refs(), params)).Constraint
 		s.noIndexes = !in.indexes
@@ -85,7 +88,11 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 
 // runEngine runs the rewritten query in DuckDB.
 func (x *execution) runEngine(p *plan, sources []*source, params []any) (*output, error) {
-	out, err := x.runTree(p.query.JSON, duckSources(sources), params)
+	var key any
+	if p.ran != nil && p.ran.Swap(true) { // a plan that runs once is not kept by the engine
+		key = p
+	}
+	out, err := x.runTree(key, p.query.JSON, duckSources(sources), params)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +122,20 @@ func (r namedRows) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, batch.Columns(), batch.NumRows()), nil
 }
 
-// runTree prepares and executes a tree; the rows are read by the output.
-func (x *execution) runTree(tree []byte, sources map[string]duck.Source, params []any) (*output, error) {
+// runTree prepares and executes a tree; the rows are read by the output. key, unless nil, stands for the tree and the
+// definitions of its tables: the engine may have it prepared from an earlier run.
+func (x *execution) runTree(key any, tree []byte, sources map[string]duck.Source, params []any) (*output, error) {
 	conn, err := x.engine.db.Conn(x.ctx)
 	if err != nil {
 		return nil, err
 	}
 	x.onEnd(func() { _ = conn.Close() })
-	stmt, err := conn.PrepareTree(x.ctx, tree, sources)
+	var stmt *duck.Stmt
+	if key == nil {
+		stmt, err = conn.PrepareTree(x.ctx, tree, sources)
+	} else {
+		stmt, err = conn.PrepareKept(x.ctx, key, tree, sources)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -173,7 +173,7 @@ func (t *randomTable) predicate(depth int) string {
 // TestRandomPredicates: random predicates over random tables give DuckDB's rows,
 // whatever order, indexes, page size and state the table has.
 func TestRandomPredicates(t *testing.T) {
-	seeds, predicates := 1, 12
+	seeds, predicates := 1, 5
 	if os.Getenv("TEST_LONG") != "" {
 		seeds, predicates = 60, 100
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrOverflow is the errors.Is target when a result is out of its type's range: an
-// exact sum of more than 38 digits, a deviation that is not finite.
+// exact sum, or the sum of an average, of more than 38 digits, a deviation that is not finite.
 var ErrOverflow = errors.New("the result is out of range")
 
 // ErrNotPartial is the errors.Is target when an aggregate has no form that can be
@@ -64,7 +64,8 @@ const resultRows = 4096
 // hands the groups out.
 //
 // Without Partial an aggregate is one column: counts BIGINT; sums of integers
-// decimal128(38,0) and of decimals decimal128(38,s), with ErrOverflow beyond that;
+// decimal128(38,0) and of decimals decimal128(38,s), with ErrOverflow beyond that, as
+// for averages of such a sum;
 // sums of floats, averages, deviations and variances double; min and max the column's
 // type. Without GroupBy there is one row, even over no rows.
 //

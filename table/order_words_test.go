@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/memconn/memconn/internal/rounds"
 	"github.com/memconn/memconn/predicate"
 )
 
@@ -22,7 +23,7 @@ func TestOrderWordsFindWhatZoneMapsFind(t *testing.T) {
 		arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Uint64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32,
 	} {
 		t.Run(typ.String(), func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
+			rounds.Check(t, 20, 500, func(rt *rapid.T) {
 				w := newWorld(rt, 32<<20, 8)
 				defer w.close(rt)
 				m := &model{def: newDefinition(typ)}

@@ -119,7 +119,7 @@ func TestProcessTogetherWithPartsThatLackAColumn(t *testing.T) {
 // The sources are several times the memory: Sortable says how many go together, and
 // the budget holds meanwhile.
 func TestSortableKeepsToTheBudget(t *testing.T) {
-	const budget = 8 << 20
+	const budget = 4 << 20
 	w := newWorld(t, budget, 256)
 	defer w.close(t)
 	m := &model{def: newDefinition(arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)}

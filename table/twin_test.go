@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/memconn/memconn/internal/rounds"
 	"github.com/memconn/memconn/predicate"
 	"github.com/memconn/memconn/spill"
 )
@@ -411,7 +412,7 @@ func longer(normal, long int) int {
 }
 
 func TestTwinSmallPages(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rounds.Check(t, 40, 1000, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		pageRows := []int{1, 2, 8, 64}[r.IntN(4)]
 		twin(rt, r, 1+r.IntN(20*pageRows+30), pageRows, 4, false)
@@ -421,7 +422,7 @@ func TestTwinSmallPages(t *testing.T) {
 // The memory holds a few page groups: everything is loaded and evicted all the time.
 func TestTwinTightMemory(t *testing.T) {
 	var evictions int64
-	for seed := range uint64(longer(4, 24)) {
+	for seed := range uint64(longer(2, 24)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		evictions += twin(t, r, 12000+r.IntN(6000), 256, 3, true)
 	}
@@ -430,7 +431,7 @@ func TestTwinTightMemory(t *testing.T) {
 
 func TestTwinLargePages(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for range longer(3, 12) {
-		twin(t, r, 40000+r.IntN(20000), 16384, 3, false)
+	for range longer(1, 12) {
+		twin(t, r, 34000+r.IntN(20000), 16384, 3, false)
 	}
 }
