@@ -172,6 +172,7 @@ func TestCheckpointFaults(t *testing.T) {
 			return nil
 		})))
 		c := open(t, o)
+		c.PauseJobs() // so that the n-th call is the checkpoint's
 		create(t, c, kvSpec("t"))
 		insert(t, c, "t", kv(sequence(0, 500)...))
 		insert(t, c, "t", kv(1000))

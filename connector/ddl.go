@@ -3,7 +3,9 @@ package connector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/memconn/memconn/table"
 	"github.com/memconn/memconn/table/catalog"
@@ -75,7 +77,7 @@ func (c *Connector) DropSchema(ctx context.Context, name string, ifExists, casca
 		}
 		tables := cur.Tables(name)
 		if len(tables) > 0 && !cascade {
-			return nil, Errorf(CodeSchemaNotEmpty, "Schema not empty: %s", shown).with("schema", shown).with("tables", len(tables))
+			return nil, schemaNotEmpty(cur, shown, tables)
 		}
 		ch := &change{edit: &catalog.Edit{DropSchemas: []string{shown}}}
 		ch.remove(schemaKey(name))
@@ -296,4 +298,24 @@ func (c *Connector) RenameTable(ctx context.Context, from, to TableName) error {
 	return c.alter(ctx, from, func(cur *catalog.Version, _ *catalog.TableState, def *table.Definition) error {
 		return renameDefinition(cur, def, to)
 	})
+}
+
+// schemaNotEmpty says what is in a schema. Cubes are named where there is nothing else, because no list of tables shows them.
+func schemaNotEmpty(v *catalog.Version, shown string, tables []*catalog.TableState) *Error {
+	var cubes []string
+	for _, t := range tables {
+		if base, ok := v.TableByID(t.Def.CubeOf); ok {
+			cubes = append(cubes, fmt.Sprintf("cube %s of table %s", nameOf(t.Def), nameOf(base.Def)))
+		}
+	}
+	const shownCubes = 3
+	e := Errorf(CodeSchemaNotEmpty, "Schema not empty: %s", shown)
+	switch n := len(cubes); {
+	case n == 0 || n < len(tables):
+	case n <= shownCubes:
+		e = Errorf(CodeSchemaNotEmpty, "Schema not empty: %s holds %s; use DROP CUBE first, or CASCADE", shown, strings.Join(cubes, ", "))
+	default:
+		e = Errorf(CodeSchemaNotEmpty, "Schema not empty: %s holds %s and %d more; use DROP CUBE first, or CASCADE", shown, strings.Join(cubes[:shownCubes], ", "), n-shownCubes)
+	}
+	return e.with("schema", shown).with("tables", len(tables)-len(cubes)).with("cubes", len(cubes))
 }

@@ -345,29 +345,32 @@ func (r *jobRunner) forget(tableIDs ...uint64) {
 	}
 }
 
-// wait returns when every part that is fresh now is processed or gone. It runs the
-// job at once, also while jobs are paused.
+// wait returns when every row that the table has now is in a part that is as the table
+// wants it, or gone. It runs the job at once, also while jobs are paused.
 func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
-	fresh := map[uint64]bool{}
-	if t, ok := r.c.catalog.Current().TableByID(tableID); ok {
-		for _, p := range t.Parts {
-			if unfit(t.Def, p) {
-				fresh[p.ID()] = true
-			}
-		}
-	}
+	begun := r.c.catalog.Current().Number
 	for {
 		t, ok := r.c.catalog.Current().TableByID(tableID)
-		if !ok || !slices.ContainsFunc(t.Parts, hasID(fresh)) {
+		if !ok {
+			return nil
+		}
+		// By commits and not by parts: a job that began before the table was altered
+		// replaces them by others that are not as wanted either.
+		waited := slices.DeleteFunc(slices.Clone(t.Parts), func(p *table.Part) bool {
+			first, _ := p.Sequence()
+			return first > begun || !unfit(t.Def, p)
+		})
+		if len(waited) == 0 {
 			return nil
 		}
 		outcome := make(chan error, 1)
-		if err := r.force(t, jobProcess, outcome); err != nil {
+		kind, err := r.forceFor(t, waited, outcome)
+		if err != nil {
 			return err
 		}
 		select {
 		case err := <-outcome:
-			if err != nil {
+			if err != nil && kind == jobProcess {
 				return wrap(err, "process table %s", nameOf(t.Def))
 			}
 		case <-ctx.Done():
@@ -376,7 +379,32 @@ func (r *jobRunner) wait(ctx context.Context, tableID uint64) error {
 	}
 }
 
-// force makes the table's job that processes due now and outcome get how it ends.
+// forceFor is force of the table's processing, but for parts that a running merge has: then
+// outcome gets how the merge ends. kind says whose outcome it is.
+func (r *jobRunner) forceFor(t *catalog.TableState, parts []*table.Part, outcome chan error) (kind string, err error) {
+	if r.joinMerge(t.Def.ID, parts, outcome) {
+		return jobMerge, nil
+	}
+	return jobProcess, r.force(t, jobProcess, outcome)
+}
+
+// joinMerge lets outcome get how the table's running merge ends, when it has all of the
+// parts and nothing is processed.
+func (r *jobRunner) joinMerge(tableID uint64, parts []*table.Part, outcome chan error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(parts, func(p *table.Part) bool { return !r.mu.busy[p] }) {
+		return false
+	}
+	merge, process := r.mu.jobs[jobKey{tableID, jobMerge}], r.mu.jobs[jobKey{tableID, jobProcess}]
+	if merge == nil || merge.cancel == nil || (process != nil && process.cancel != nil) {
+		return false
+	}
+	merge.waiters = append(merge.waiters, outcome)
+	return true
+}
+
+// force makes the table's job of a kind due now and outcome get how it ends.
 func (r *jobRunner) force(t *catalog.TableState, kind string, outcome chan error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -406,9 +434,4 @@ func (r *jobRunner) close(ctx context.Context) {
 	r.attempts.Wait()
 	r.cancel()
 	r.dispatcher.Wait()
-}
-
-// hasID says of a part whether its id is in the set.
-func hasID(ids map[uint64]bool) func(*table.Part) bool {
-	return func(p *table.Part) bool { return ids[p.ID()] }
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/memconn/memconn/spill"
@@ -19,7 +22,12 @@ import (
 // openOneTable opens a connector in memory with the table t of one column.
 func openOneTable(t *testing.T) (*Connector, TableName) {
 	t.Helper()
-	c, err := Open(t.Context(), Options{DataDir: "data", FS: vfs.NewMem(), MemoryBudgetBytes: 16 << 20, EngineBytes: -1, PageRows: 64, Workers: 1})
+	return openOneTableOn(t, vfs.NewMem())
+}
+
+func openOneTableOn(t *testing.T, fs vfs.FS) (*Connector, TableName) {
+	t.Helper()
+	c, err := Open(t.Context(), Options{DataDir: "data", FS: fs, MemoryBudgetBytes: 16 << 20, EngineBytes: -1, PageRows: 64, Workers: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
 	name := TableName{Table: "t"}
@@ -118,4 +126,47 @@ func TestCodesOfDiskErrors(t *testing.T) {
 		}
 	}
 	require.False(t, retryable(CodeDiskError))
+}
+
+// Goal: Process means the table's properties as they are when it is called. Method: hold up a job that began before an index was created, ask for Process, and
+// let the job go on while no other may begin by itself.
+func TestProcessAfterAlterDuringJob(t *testing.T) {
+	reached, release := make(chan struct{}, 1), make(chan struct{})
+	var hold atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".part") && hold.CompareAndSwap(true, false) {
+			reached <- struct{}{}
+			<-release
+		}
+		return nil
+	}))
+	c, name := openOneTableOn(t, fs)
+	c.PauseJobs()
+	for range 3 {
+		appendRow(t, c, name)
+	}
+	hold.Store(true)
+	c.ResumeJobs()
+	<-reached
+	c.PauseJobs()
+	require.NoError(t, c.CreateIndex(t.Context(), IndexSpec{Name: "i", Table: name, Column: "k"}))
+	done := make(chan error, 1)
+	go func() { done <- c.Process(t.Context(), name) }()
+	require.Eventually(t, func() bool {
+		c.jobs.mu.Lock()
+		defer c.jobs.mu.Unlock()
+		for _, j := range c.jobs.mu.jobs {
+			if len(j.waiters) > 0 {
+				return true
+			}
+		}
+		return false
+	}, 10*time.Second, time.Millisecond)
+	close(release)
+	require.NoError(t, <-done)
+	s := c.Snapshot()
+	defer s.Close()
+	handle, err := s.Table(name)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), handle.Indexes()[0].Rows)
 }

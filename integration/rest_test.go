@@ -20,6 +20,7 @@ type answer struct {
 		PartsTotal, PartsRead, PageGroupsTotal, PageGroupsRead, RowsTotal, RowsRead, BytesLoaded int64
 		Indexes                                                                                  []string
 		FastPath                                                                                 bool
+		Cube                                                                                     string
 	} `json:"stats"`
 	UpdateCount *int64 `json:"updateCount"`
 	Error       *struct {

@@ -18,6 +18,10 @@ const (
 	// dirtyCacheBytesMax and dirtyCacheShare bound the freed memory that is kept for reuse.
 	dirtyCacheBytesMax = 64 << 20
 	dirtyCacheShare    = 16
+	// keptShare: so much freed memory is kept even when pages must go for it, in budgets of keptBudgetMin and more. A load needs memory for the stored
+	// bytes for a moment; were that given back each time, every load would pay a system call and a fault for every 4 KiB.
+	keptShare     = 32
+	keptBudgetMin = 4 << 20
 )
 
 // PoolOptions configure a Pool.
@@ -77,6 +81,8 @@ type Pool struct {
 	maxWait time.Duration
 	// waiters counts the requests that wait for memory. Unpin reads it, so that it takes the mutex only when somebody waits.
 	waiters atomic.Int32
+	// names gives tables their names in errors.
+	names atomic.Pointer[func(table uint64) string]
 
 	mu struct {
 		sync.Mutex
@@ -95,7 +101,7 @@ type Pool struct {
 	}
 }
 
-type counters struct{ loads, loadedBytes, evictions, evictedBytes int64 }
+type counters struct{ loads, loadedBytes, evictions, evictedBytes, returnedBytes int64 }
 
 // NewPool reserves addresses and takes no memory yet.
 func NewPool(o PoolOptions) (*Pool, error) {
@@ -158,8 +164,9 @@ func (r *request) bytes() int64 {
 	return n
 }
 
-// needLocked gives by how much the accounted bytes grow, and how much of that comes out of the dirty cache.
-func (p *Pool) needLocked(r *request) (n, reuse int64) {
+// needLocked gives by how much the accounted bytes grow, how much of that comes out of the dirty cache, and the units of the first block that
+// does not; 0 when all do.
+func (p *Pool) needLocked(r *request) (n, reuse int64, missing uint32) {
 	n = r.reserved
 	var first *dirtyEntry
 	for _, size := range r.blocks {
@@ -175,9 +182,11 @@ func (p *Pool) needLocked(r *request) (n, reuse int64) {
 		if e != nil {
 			first = e
 			reuse += grows
+		} else if missing == 0 {
+			missing = uint32(grows >> unitShift)
 		}
 	}
-	return n, reuse
+	return n, reuse, missing
 }
 
 // acquire makes room for a request and calls take under the mutex once it fits.
@@ -237,7 +246,12 @@ func (p *Pool) budgetError(n int64) *BudgetError {
 // patienceLocked gives how much longer a request may wait, and the error for when that is nothing.
 func (p *Pool) patienceLocked(n int64, waited time.Duration) (time.Duration, *BudgetError) {
 	pinned, unspilled := p.heldLocked()
-	budgetErr := &BudgetError{Requested: n, Budget: p.budget, Used: p.usedLocked(), Pinned: pinned, Unspilled: unspilled}
+	budgetErr := &BudgetError{
+		Requested: n, Budget: p.budget, Used: p.usedLocked(), Pinned: pinned, Unspilled: unspilled, Holders: p.holdersLocked(),
+	}
+	if names := p.names.Load(); names != nil {
+		budgetErr.Name = *names
+	}
 	limit := p.maxWait
 	if pinned == 0 && p.mu.writing == 0 {
 		limit = min(limit, hopelessWait)
@@ -251,13 +265,15 @@ func (p *Pool) tryAcquireLocked(r *request, take func() error) (bool, error) {
 		if p.mu.closed {
 			return false, fmt.Errorf("buffer pool: %w", ErrClosed)
 		}
-		n, reuse := p.needLocked(r)
+		n, reuse, missing := p.needLocked(r)
 		used := p.usedLocked() + n + p.mu.trimming
-		if used > p.budget {
-			if p.evictOneLocked() {
+		if used+min(p.mu.arena.dirty.bytes-reuse, p.keptLimit()) > p.budget {
+			if p.evictOneLocked(missing) {
 				continue
 			}
-			return false, nil
+			if used > p.budget {
+				return false, nil
+			}
 		}
 		if over := used + p.mu.arena.dirty.bytes - reuse - p.budget; over > 0 {
 			p.trimLocked(p.mu.arena.dirty.bytes - over)
@@ -289,12 +305,21 @@ func (p *Pool) trimLocked(keep int64) {
 	for _, b := range victims {
 		p.mu.arena.restore(b)
 		p.mu.trimming -= b.size()
+		p.mu.stats.returnedBytes += b.size()
 	}
 	p.wakeLocked()
 }
 
 // dirtyLimit is how much freed memory is kept for reuse.
 func (p *Pool) dirtyLimit() int64 { return min(dirtyCacheBytesMax, p.budget/dirtyCacheShare) }
+
+// keptLimit is how much freed memory pages make room for.
+func (p *Pool) keptLimit() int64 {
+	if p.budget < keptBudgetMin {
+		return 0
+	}
+	return min(p.dirtyLimit(), p.budget/keptShare)
+}
 
 // releaseBlock takes memory of an owner back.
 func (p *Pool) releaseBlock(b block, o Owner) {
@@ -387,6 +412,9 @@ type Usage struct {
 	ByTable map[uint64]int64
 	// Loads and Evictions count pages since the pool was made, LoadedBytes and EvictedBytes their memory.
 	Loads, LoadedBytes, Evictions, EvictedBytes int64
+	// ReturnedBytes of freed memory were given back to the system since the pool was made; Kept bytes are resident still, for reuse, and make room when
+	// somebody needs it: they are not part of Used.
+	ReturnedBytes, Kept int64
 }
 
 // Usage walks the resident pages, so it costs microseconds per thousand of them: for metrics and errors, not for hot paths.
@@ -398,6 +426,7 @@ func (p *Pool) Usage() Usage {
 		ByClass: map[Class]int64{}, ByTable: map[uint64]int64{},
 		Loads: p.mu.stats.loads, LoadedBytes: p.mu.stats.loadedBytes,
 		Evictions: p.mu.stats.evictions, EvictedBytes: p.mu.stats.evictedBytes,
+		ReturnedBytes: p.mu.stats.returnedBytes, Kept: p.mu.arena.dirty.bytes,
 	}
 	for _, q := range p.mu.queues {
 		u.Resident += q.bytes

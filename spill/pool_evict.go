@@ -22,6 +22,8 @@ const (
 	promoteAt = 2
 	// looksMax bounds the pages that one search looks at before it takes any that is free to go.
 	looksMax = 512
+	// sameSizeLooks bounds the pages that are passed over for one whose memory fits the request.
+	sameSizeLooks = 64
 )
 
 // pageList is an intrusive list, oldest first.
@@ -88,17 +90,17 @@ func (p *Pool) adoptLocked() {
 	}
 }
 
-// evictOneLocked frees one evictable page; false when every page is pinned or unspilled.
-func (p *Pool) evictOneLocked() bool {
+// evictOneLocked frees one evictable page; false when every page is pinned or unspilled. Among the pages whose turn is near it prefers one of so many
+// units (0: any), because its memory can be used as it is, without a system call and new faults: the columns of a table have pages of a few sizes.
+func (p *Pool) evictOneLocked(units uint32) bool {
 	small, main := &p.mu.queues[queueSmall], &p.mu.queues[queueMain]
 	p.adoptLocked()
+	if units > 0 && p.evictSizeLocked(p.nextQueueLocked(), units) {
+		return true
+	}
 	// Each page is looked at often enough to wear down its two bits of frequency, and no more: with all pages pinned the search must end.
 	for left := min(5*main.count+2*small.count+1, looksMax); left > 0; left-- {
-		q := main
-		if main.oldest == nil || (small.oldest != nil && small.bytes*smallShare >= small.bytes+main.bytes) {
-			q = small
-		}
-		g := q.oldest
+		g := p.nextQueueLocked().oldest
 		if g == nil {
 			return false
 		}
@@ -117,7 +119,30 @@ func (p *Pool) evictOneLocked() bool {
 	return false
 }
 
-// considerLocked evicts the oldest page of its queue or moves it to where its use says it belongs.
+// nextQueueLocked gives the queue whose oldest page is to go.
+func (p *Pool) nextQueueLocked() *pageList {
+	small, main := &p.mu.queues[queueSmall], &p.mu.queues[queueMain]
+	if main.oldest == nil || (small.oldest != nil && small.bytes*smallShare >= small.bytes+main.bytes) {
+		return small
+	}
+	return main
+}
+
+// evictSizeLocked looks at the pages of a queue that take so many units, oldest first, as if the others were not there.
+func (p *Pool) evictSizeLocked(q *pageList, units uint32) bool {
+	var next *Page
+	left := sameSizeLooks
+	for g := q.oldest; g != nil && left > 0; g = next {
+		left--
+		next = g.newer
+		if g.mem.units == units && p.considerLocked(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// considerLocked evicts a page whose turn it is in its queue, or moves it to where its use says it belongs.
 func (p *Pool) considerLocked(g *Page) bool {
 	from := g.queue
 	state := g.state.Load()

@@ -52,6 +52,9 @@ func (c *compiler) definition(st *grammar.Statement) (*action, error) {
 	switch {
 	case st.CreateSchema != nil:
 		name, err := schemaName(st.CreateSchema.Name)
+		if err == nil && strings.EqualFold(name, informationSchema) {
+			err = badArgument("schema %s describes the other schemas and cannot be created: choose another name", name)
+		}
 		return done(Definition, func() error { return conn.CreateSchema(ctx, name, st.CreateSchema.IfNotExists) }), err
 	case st.DropSchema != nil:
 		name, err := schemaName(st.DropSchema.Name)

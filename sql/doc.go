@@ -28,6 +28,9 @@
 // groups again. The replacement is taken only if DuckDB gives it the columns of the
 // original, by itself and to the type.
 //
+// A query that DuckDB runs is planned once for all texts that differ only in literals that
+// its scans compare columns with (repeat_shape.go), and small ones stay prepared in DuckDB.
+//
 // Before DuckDB runs, the keys of small, filtered tables narrow the large scans
 // that an equality joins with them; constant expressions of the text are evaluated
 // by DuckDB once and remembered.

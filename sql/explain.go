@@ -11,6 +11,7 @@ import (
 	"github.com/memconn/memconn/sql/constraint"
 	"github.com/memconn/memconn/sql/grammar"
 	"github.com/memconn/memconn/sql/token"
+	"github.com/memconn/memconn/sql/tree"
 )
 
 // explainOptions are what stands between EXPLAIN and the statement.
@@ -167,7 +168,7 @@ func (x *execution) explainPlan(e *explanation, p *plan, run explainRun) error {
 			sources = out.sources
 		}
 	}
-	cubes, err := x.explainCubes(p, run.in, run.snapshot, values)
+	cubes, err := x.explainCubes(p, run.in, run.snapshot, values, sources)
 	if err != nil {
 		return err
 	}
@@ -283,6 +284,12 @@ func (x *execution) enginePlan(p *plan, run explainRun) string {
 // explainScan describes one scan; ran says that its columns are known from the run.
 func (x *execution) explainScan(e *explanation, p *plan, i int, s *source, values map[string]constraint.Literal, ran bool) error {
 	scan := p.query.Scans[i]
+	if s.view != nil {
+		e.Scans = append(e.Scans, scanExplanation{
+			Table: s.name().String(), Alias: aliasOf(scan, s), Constraint: constraintText(s.def, s.constraint), Columns: scan.Used(), EstimatedRows: -1, Rows: -1,
+		})
+		return nil
+	}
 	bound := scan.Where.Bind(fill(scan.Where.Refs(), values))
 	probe, err := s.snapshot.Scan(x.ctx, connector.ScanRequest{
 		Table: s.name(), Columns: []string{}, Constraint: s.constraint, Limit: -1, NoIndexes: s.noIndexes,
@@ -293,10 +300,7 @@ func (x *execution) explainScan(e *explanation, p *plan, i int, s *source, value
 	defer probe.Close()
 	out := scanExplanation{
 		Table: s.name().String(), Constraint: constraintText(s.def, s.constraint), Exact: bound.Exact, Columns: scan.Used(),
-		EstimatedRows: probe.EstimatedRows(), Rows: s.rows, Narrowed: s.narrowedBy,
-	}
-	if !strings.EqualFold(scan.Alias, s.def.Name) {
-		out.Alias = scan.Alias
+		Alias: aliasOf(scan, s), EstimatedRows: probe.EstimatedRows(), Rows: s.rows, Narrowed: s.narrowedBy,
 	}
 	if ran {
 		out.Columns, out.Cost = s.read(), &costExplanation{}
@@ -306,6 +310,14 @@ func (x *execution) explainScan(e *explanation, p *plan, i int, s *source, value
 	}
 	e.Scans = append(e.Scans, out)
 	return nil
+}
+
+// aliasOf gives the name that a scan has in the query, if it is not the table's own.
+func aliasOf(scan *tree.Scan, s *source) string {
+	if strings.EqualFold(scan.Alias, s.def.Name) {
+		return ""
+	}
+	return scan.Alias
 }
 
 // read gives the columns that the source's scans have read.

@@ -130,7 +130,9 @@ func (s *scanExplanation) text() []string {
 		"  Scan " + name,
 		fmt.Sprintf("    constraint: %s (%s)", s.Constraint, exact),
 		"    columns: " + strings.Join(s.Columns, ", "),
-		fmt.Sprintf("    estimated rows: %d of %d", s.EstimatedRows, s.Rows),
+	}
+	if s.Rows >= 0 { // the catalog's views are made when they are read
+		lines = append(lines, fmt.Sprintf("    estimated rows: %d of %d", s.EstimatedRows, s.Rows))
 	}
 	for _, by := range s.Narrowed {
 		lines = append(lines, "    narrowed: "+by)

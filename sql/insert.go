@@ -79,7 +79,7 @@ func (c *compiler) insertPlan(ins *grammar.Insert, name connector.TableName, sna
 	if err := e.planCubes(ctx, p, snapshot); err != nil {
 		return nil, err
 	}
-	p.tables = append(p.tables, planTable{name, t.Definition()})
+	p.tables = append(p.tables, planTable{name: name, def: t.Definition()})
 	if len(p.params) > 0 { // other texts seldom come twice
 		e.plans.put(key, p)
 	}

@@ -2,20 +2,20 @@ package sql
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/memconn/memconn/connector"
 	"github.com/memconn/memconn/sql/constraint"
 	"github.com/memconn/memconn/sql/duck"
-	"github.com/memconn/memconn/sql/token"
 	"github.com/memconn/memconn/sql/tree"
 	"github.com/memconn/memconn/table"
 )
 
-// plan is a query that was parsed, resolved and described. It is immutable and
+// plan is a query that was parsed, resolved and described. It is immutable, but for fitted, and
 // shared by statements; it holds as long as its tables are defined as they were.
 type plan struct {
 	query  *tree.Query
@@ -33,21 +33,38 @@ type plan struct {
 	arguments []argument
 	// cubes is set when cubes may answer some SELECT of the query.
 	cubes *cubePlan
+	// shape is what texts like this one share; only in entries of the cache that stand for a shape.
+	shape *shape
+	// ran is set when DuckDB has run the plan.
+	ran *atomic.Bool
+	// fitted is the last version of the catalog that valid found the plan to fit; nil in plans that are not kept by normal form.
+	fitted *atomic.Uint64
 }
 
 // planTable is a table the plan was made for.
 type planTable struct {
 	name connector.TableName
 	def  *table.Definition
+	view *catalogView // of the information schema; nil for a table
 }
 
 // valid says whether the plan's tables are in the snapshot as they were.
 func (p *plan) valid(snapshot *connector.Snapshot) bool {
+	version := snapshot.Version()
+	if p.fitted != nil && p.fitted.Load() == version {
+		return true
+	}
 	for _, t := range p.tables {
+		if t.view != nil {
+			continue // never changes
+		}
 		now, err := snapshot.Table(t.name)
 		if err != nil || now.Definition() != t.def {
 			return false
 		}
+	}
+	if p.fitted != nil {
+		p.fitted.Store(version)
 	}
 	return true
 }
@@ -88,18 +105,24 @@ func (e *Engine) makePlan(ctx context.Context, text string, in settings, snapsho
 
 // parsePlan makes a plan that DuckDB has not described yet.
 func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapshot *connector.Snapshot) (*plan, error) {
-	engineText, back := quoteDefault(text)
-	parsed, err := e.db.Parse(ctx, engineText)
+	rewritten, back, err := engineText(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := e.db.Parse(ctx, rewritten)
 	if err != nil {
 		return nil, back.restore(err)
 	}
-	p := &plan{quoted: back}
+	p := &plan{quoted: back, ran: new(atomic.Bool)}
 	resolve := func(name tree.Name, location int) (*tree.Table, error) {
 		return p.resolve(name, in, snapshot)
 	}
-	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{Resolve: resolve, Fold: e.folder(ctx)}); err != nil {
+	if p.query, err = tree.Analyze(parsed, duck.ScanFunction, tree.Options{
+		Resolve: resolve, Fold: e.folder(ctx), Session: tree.Session{Schema: in.schema},
+	}); err != nil {
 		return nil, err
 	}
+	p.query.Links = slices.DeleteFunc(p.query.Links, func(l tree.Link) bool { return p.tables[l.Build].view != nil || p.tables[l.Probe].view != nil })
 	return p, nil
 }
 
@@ -109,20 +132,32 @@ func (p *plan) resolve(name tree.Name, in settings, snapshot *connector.Snapshot
 	if err != nil {
 		return nil, err
 	}
+	if view := findView(full); view != nil {
+		p.tables = append(p.tables, planTable{name: full, def: view.def, view: view})
+		return &tree.Table{Schema: view.def.Schema, Name: view.def.Name, Columns: treeColumns(view.def)}, nil
+	}
 	t, err := snapshot.Table(full)
 	if err != nil {
 		return nil, err
 	}
 	def := t.Definition()
-	p.tables = append(p.tables, planTable{full, def})
-	out := &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t)}
+	p.tables = append(p.tables, planTable{name: full, def: def})
+	required := make([]bool, len(def.Columns))
 	for i, c := range def.Columns {
 		if err := duck.Supported(c.Type); err != nil {
 			return nil, connector.Errorf(connector.CodeTypeNotSupported, "column %s of table %s: %v", c.Name, full, err)
 		}
-		out.Columns = append(out.Columns, constraint.Column{Index: i, Name: c.Name, Type: c.Type})
+		required[i] = !c.Nullable
 	}
-	return out, nil
+	return &tree.Table{Schema: def.Schema, Name: def.Name, Cubes: snapshot.HasCubes(t), Columns: treeColumns(def), Required: required}, nil
+}
+
+func treeColumns(def *table.Definition) []constraint.Column {
+	out := make([]constraint.Column, len(def.Columns))
+	for i, c := range def.Columns {
+		out[i] = constraint.Column{Index: i, Name: c.Name, Type: c.Type}
+	}
+	return out
 }
 
 // tableName completes a name with the catalog and the current schema.
@@ -174,54 +209,4 @@ func (p *plan) named(schema *arrow.Schema) *arrow.Schema {
 		return schema
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// inserted remembers where quoteDefault put quotes.
-type inserted []int // offsets in the new text
-
-// original gives the offset in the original text.
-func (in inserted) original(offset int) int {
-	moved := offset
-	for _, at := range in {
-		if at < offset {
-			moved--
-		}
-	}
-	return moved
-}
-
-// restore moves the place of a syntax error back to the original text.
-func (in inserted) restore(err error) error {
-	var syntax *duck.SyntaxError
-	if !errors.As(err, &syntax) || len(in) == 0 || syntax.Position < 0 {
-		return err
-	}
-	moved := *syntax
-	moved.Position = in.original(syntax.Position)
-	return &moved
-}
-
-// quoteDefault quotes the name default where it qualifies a table: DuckDB's
-// grammar reserves the word, and memconn's default schema has that name.
-func quoteDefault(text string) (string, inserted) {
-	if !strings.Contains(strings.ToLower(text), "default") {
-		return text, nil
-	}
-	var b strings.Builder
-	var at inserted
-	s := token.New(text)
-	last := 0
-	var before token.Token
-	for t := s.Next(); t.Kind != token.EOF; t = s.Next() {
-		if t.Kind == token.Punct && s.Text(t) == "." && before.Kind == token.Ident && strings.EqualFold(s.Text(before), "default") {
-			b.WriteString(text[last:before.Start])
-			at = append(at, b.Len())
-			b.WriteString(token.QuoteIdent(s.Text(before)))
-			at = append(at, b.Len()-1)
-			last = before.End
-		}
-		before = t
-	}
-	b.WriteString(text[last:])
-	return b.String(), at
 }

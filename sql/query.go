@@ -33,8 +33,15 @@ func (x *execution) hold() *connector.Snapshot {
 
 // runPlan answers a query: directly if it can be, else by DuckDB.
 func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	var sources []*source
 	if in.cubes && p.cubes != nil {
-		if out, err := x.runCubes(p, in, snapshot, params); out != nil || err != nil {
+		var err error
+		if in.indexes && p.cubes.joins() { // the keys of other tables choose cells too
+			if sources, err = x.narrowedSources(p, in, snapshot, params); err != nil {
+				return nil, err
+			}
+		}
+		if out, err := x.runCubes(p, in, snapshot, params, sources); out != nil || err != nil {
 			return out, err
 		}
 	}
@@ -47,23 +54,35 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 			return out, err
 		}
 	}
-	literals, err := paramLiterals(p.params, params)
-	if err != nil {
-		return nil, err
-	}
-	sources := p.boundSources(snapshot, in, literals)
-	if in.indexes {
-		if err := x.narrow(p.query.Links, sources); err != nil {
+	if sources == nil {
+		var err error
+		if sources, err = x.narrowedSources(p, in, snapshot, params); err != nil {
 			return nil, err
 		}
 	}
 	return x.runEngine(p, sources, params)
 }
 
+// narrowedSources makes the sources with their constraints, and narrows them.
+func (x *execution) narrowedSources(p *plan, in settings, snapshot *connector.Snapshot, params []any) ([]*source, error) {
+	literals, err := paramLiterals(p.params, params)
+	if err != nil {
+		return nil, err
+	}
+	sources := p.boundSources(snapshot, in, literals)
+	if in.indexes {
+		err = x.narrow(p.query.Links, sources)
+	}
+	return sources, err
+}
+
 // boundSources makes the sources with their constraints.
 func (p *plan) boundSources(snapshot *connector.Snapshot, in settings, params map[string]constraint.Literal) []*source {
 	sources := p.sources(snapshot)
 	for i, s := range sources {
+		if s.view != nil {
+			continue // DuckDB filters the few rows
+		}
 		where := p.query.Scans[i].Where
 		s.constraint = where.Bind(fill(where.Refs(), params)).Constraint
 		s.noIndexes = !in.indexes
@@ -85,7 +104,11 @@ func fill(refs []constraint.Ref, params map[string]constraint.Literal) []constra
 
 // runEngine runs the rewritten query in DuckDB.
 func (x *execution) runEngine(p *plan, sources []*source, params []any) (*output, error) {
-	out, err := x.runTree(p.query.JSON, duckSources(sources), params)
+	var key any
+	if p.ran != nil && p.ran.Swap(true) { // a plan that runs once is not kept by the engine
+		key = p
+	}
+	out, err := x.runTree(key, p.query.JSON, duckSources(sources), params)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +138,20 @@ func (r namedRows) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, batch.Columns(), batch.NumRows()), nil
 }
 
-// runTree prepares and executes a tree; the rows are read by the output.
-func (x *execution) runTree(tree []byte, sources map[string]duck.Source, params []any) (*output, error) {
+// runTree prepares and executes a tree; the rows are read by the output. key, unless nil, stands for the tree and the
+// definitions of its tables: the engine may have it prepared from an earlier run.
+func (x *execution) runTree(key any, tree []byte, sources map[string]duck.Source, params []any) (*output, error) {
 	conn, err := x.engine.db.Conn(x.ctx)
 	if err != nil {
 		return nil, err
 	}
 	x.onEnd(func() { _ = conn.Close() })
-	stmt, err := conn.PrepareTree(x.ctx, tree, sources)
+	var stmt *duck.Stmt
+	if key == nil {
+		stmt, err = conn.PrepareTree(x.ctx, tree, sources)
+	} else {
+		stmt, err = conn.PrepareKept(x.ctx, key, tree, sources)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (c *compiler) show(s *grammar.Show) (*action, error) {
 	case "QUERIES":
 		return c.showQueries(), nil
 	case "COLUMNS":
-		return c.showColumns(*s.Table)
+		return c.showColumns(*s.Table, s.Like)
 	case "CREATE":
 		return c.showCreate(*s.Table)
 	case "PARTS":
@@ -37,6 +37,9 @@ func (c *compiler) show(s *grammar.Show) (*action, error) {
 	case "INDEXES":
 		return c.showIndexes(*s.Table)
 	case "STATS":
+		if s.Query != nil {
+			return c.showStatsOf(s.Query)
+		}
 		return c.showStats(*s.Table)
 	}
 	return nil, connector.Errorf(connector.CodeNotSupported, "SHOW %s is not supported", s.What)
@@ -67,7 +70,13 @@ func (c *compiler) showTables(s *grammar.Show) (*action, error) {
 	}
 	return c.listing(newRelation(field("Table", textColumn)), func(r *relation) error {
 		snapshot := c.run.hold()
-		if !snapshot.HasSchema(schema) {
+		if strings.EqualFold(schema, informationSchema) {
+			for _, v := range catalogViews() {
+				if matches(s.Like, v.def.Name) {
+					r.add(v.def.Name)
+				}
+			}
+		} else if !snapshot.HasSchema(schema) {
 			return connector.Errorf(connector.CodeSchemaNotFound, "Schema %s not found", schema)
 		}
 		for _, t := range snapshot.Tables(schema) {
@@ -130,18 +139,37 @@ func (c *compiler) known(q grammar.QualifiedName) (*connector.Table, error) {
 	return c.run.hold().Table(name)
 }
 
-func (c *compiler) showColumns(q grammar.QualifiedName) (*action, error) {
-	t, err := c.known(q)
+func (c *compiler) showColumns(q grammar.QualifiedName, pattern *grammar.Literal) (*action, error) {
+	def, err := c.definitionOf(q)
 	if err != nil {
 		return nil, err
 	}
 	r := newRelation(field("Column", textColumn), field("Type", textColumn), field("Extra", textColumn), field("Comment", textColumn))
 	return c.listing(r, func(r *relation) error {
-		for _, col := range t.Definition().Columns {
+		for _, col := range def.Columns {
+			if !matches(pattern, col.Name) {
+				continue
+			}
 			r.add(col.Name, typeName(col.Type), columnOptions(col), col.Comment)
 		}
 		return nil
 	}), nil
+}
+
+// definitionOf finds a table, or a view of the information schema.
+func (c *compiler) definitionOf(q grammar.QualifiedName) (*table.Definition, error) {
+	name, err := c.table(q)
+	if err != nil {
+		return nil, err
+	}
+	if view := findView(name); view != nil {
+		return view.def, nil
+	}
+	t, err := c.run.hold().Table(name)
+	if err != nil {
+		return nil, err
+	}
+	return t.Definition(), nil
 }
 
 // columnOptions writes NOT NULL and DEFAULT.

@@ -16,6 +16,7 @@ import (
 type source struct {
 	handle     string
 	def        *table.Definition
+	view       *catalogView // of the information schema; nil for a table
 	schema     *arrow.Schema
 	rows       int64
 	snapshot   *connector.Snapshot
@@ -37,9 +38,11 @@ type source struct {
 func (p *plan) sources(snapshot *connector.Snapshot) []*source {
 	out := make([]*source, len(p.query.Scans))
 	for i, scan := range p.query.Scans {
-		s := &source{handle: scan.Handle, def: p.tables[i].def, schema: p.tables[i].def.ArrowSchema(), rows: -1, snapshot: snapshot}
-		if t, err := snapshot.Table(p.tables[i].name); err == nil {
-			s.rows = t.Rows()
+		s := &source{handle: scan.Handle, def: p.tables[i].def, view: p.tables[i].view, schema: p.tables[i].def.ArrowSchema(), rows: -1, snapshot: snapshot}
+		if s.view == nil {
+			if t, err := snapshot.Table(p.tables[i].name); err == nil {
+				s.rows = t.Rows()
+			}
 		}
 		out[i] = s
 	}
@@ -68,6 +71,9 @@ func (s *source) effective() predicate.Constraint { return s.constraint.And(s.na
 
 // Open begins a scan of the columns with the statement's constraint.
 func (s *source) Open(ctx context.Context, columns []int) (duck.Stream, error) {
+	if s.view != nil {
+		return s.view.scan(s.snapshot, columns), nil
+	}
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = s.def.Columns[c].Name

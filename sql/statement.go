@@ -102,6 +102,9 @@ func (s *Session) start(x *execution, text string, in settings, params []any, pr
 		if out, err := x.repeat(text, in, params); out != nil || err != nil {
 			return out, err
 		}
+		if out, err := x.repeatShape(text, in, params); out != nil || err != nil {
+			return out, err
+		}
 	}
 	a, err := s.compile(x, text, in)
 	if err != nil {
@@ -137,7 +140,7 @@ func (s *Session) compile(x *execution, text string, in settings) (*action, erro
 	case st.Show != nil:
 		return c.show(st.Show)
 	case st.Describe != nil:
-		return c.showColumns(st.Describe.Table)
+		return c.showColumns(st.Describe.Table, nil)
 	case st.Explain != nil:
 		return c.explain(st.Explain)
 	}
@@ -165,6 +168,7 @@ func (c *compiler) query(text string) (*action, error) {
 	}
 	if in.fastPath {
 		x.engine.learn(p, c.run.text, in.schema)
+		x.engine.learnShape(x.ctx, p, c.run.text, in, snapshot)
 	}
 	return &action{kind: Query, schema: p.schema, params: p.params, plan: p, run: func(params []any) (*output, error) {
 		return x.runPlan(p, in, snapshot, params)

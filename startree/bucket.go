@@ -37,7 +37,8 @@ var bucketOrder = []Bucket{
 // bucketType is the type of a bucketed dimension.
 var bucketType = &arrow.TimestampType{Unit: arrow.Microsecond}
 
-func (b Bucket) valid() bool { return b == BucketNone || b.rank() >= 0 }
+// Valid tells whether the bucket is one of those above, or none.
+func (b Bucket) Valid() bool { return b == BucketNone || b.rank() >= 0 }
 
 func (b Bucket) rank() int {
 	for i, o := range bucketOrder {
@@ -62,7 +63,7 @@ func (b Bucket) within(coarser Bucket) bool {
 
 // checkBucket tells whether values of the type have buckets.
 func checkBucket(t arrow.DataType, b Bucket) error {
-	if !b.valid() {
+	if !b.Valid() {
 		return fmt.Errorf("the time unit %q is not known; use second, minute, hour, day, week, month, quarter or year", string(b))
 	}
 	if b == BucketNone || t.ID() == arrow.DATE32 {

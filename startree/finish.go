@@ -9,11 +9,24 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
+
+	"github.com/memconn/memconn/table"
 )
 
 // exactSum is an accumulator of integers or decimals.
 type exactSum interface {
 	total(g uint32) (decimal256.Num, bool)
+}
+
+// ResultSchema gives the schema of the query's answer over the table, without reading
+// anything: one column for each GroupBy, then those of the aggregates (see Run). An
+// error says what of the query the table cannot answer.
+func (q *Query) ResultSchema(base *table.Definition) (*arrow.Schema, error) {
+	plan, err := newQueryPlan(base, q)
+	if err != nil {
+		return nil, err
+	}
+	return plan.schema()
 }
 
 // schema gives the result's columns.
@@ -96,9 +109,7 @@ func (p *queryPlan) check(g *groups) error {
 		case settler:
 			acc.settle(nil)
 		case exactSum:
-			if a.Func == Avg && !p.query.Partial {
-				continue
-			}
+			// Averages too: DuckDB has none over a sum that it cannot hold.
 			for id := range g.n {
 				if v, ok := acc.total(uint32(id)); ok && !fitsHuge(v) {
 					return fmt.Errorf("sum %s has more than 38 digits: %w", v.BigInt(), ErrOverflow)
@@ -151,7 +162,7 @@ func (p *queryPlan) finish(g *groups, a Aggregate, order []uint32, out []array.B
 		}
 		p.appendAverages(acc, counts, p.form(a), order, out[0].(*array.Float64Builder))
 	case CountDistinct:
-		p.appendDistinct(acc.(*setAcc), order, out[0])
+		p.appendDistinct(acc, order, out[0])
 	case ApproxDistinct:
 		b := out[0].(*array.Int64Builder)
 		for _, id := range order {
@@ -199,13 +210,20 @@ func appendSums(acc accumulator, order []uint32, out array.Builder) {
 	}
 }
 
-func (p *queryPlan) appendDistinct(acc *setAcc, order []uint32, out array.Builder) {
-	for _, id := range order {
-		if p.query.Partial {
-			acc.appendList(id, out.(*array.ListBuilder))
-		} else {
-			out.(*array.Int64Builder).Append(acc.count(id))
+// distinctCounter is an accumulator of sets that can tell their sizes.
+type distinctCounter interface{ count(g uint32) int64 }
+
+func (p *queryPlan) appendDistinct(acc accumulator, order []uint32, out array.Builder) {
+	if p.query.Partial {
+		for _, id := range order {
+			acc.(*setAcc).appendList(id, out.(*array.ListBuilder))
 		}
+		return
+	}
+	b, sets := out.(*array.Int64Builder), acc.(distinctCounter)
+	b.Reserve(len(order))
+	for _, id := range order {
+		b.Append(sets.count(id))
 	}
 }
 

@@ -1,6 +1,9 @@
 package startree
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Func is an aggregate function.
 type Func uint8
@@ -44,6 +47,9 @@ func ParseFunc(name string) (Func, bool) {
 	}
 	return 0, false
 }
+
+// FuncNames lists the names of all functions.
+func FuncNames() []string { return slices.Clone(funcNames[CountStar:]) }
 
 func (f Func) valid() bool { return f >= CountStar && int(f) < len(funcNames) }
 

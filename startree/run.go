@@ -16,7 +16,7 @@ import (
 )
 
 // ErrOverflow is the errors.Is target when a result is out of its type's range: an
-// exact sum of more than 38 digits, a deviation that is not finite.
+// exact sum, or the sum of an average, of more than 38 digits, a deviation that is not finite.
 var ErrOverflow = errors.New("the result is out of range")
 
 // ErrNotPartial is the errors.Is target when an aggregate has no form that can be
@@ -55,6 +55,9 @@ type Rows struct {
 	groups *groups
 	next   int
 	stats  RunStats
+	// The answer in place of groups, where cells need no grouping, and its memory.
+	ready []arrow.RecordBatch
+	mem   *spill.Reservation
 }
 
 // resultRows is the number of rows of a result batch.
@@ -64,7 +67,8 @@ const resultRows = 4096
 // hands the groups out.
 //
 // Without Partial an aggregate is one column: counts BIGINT; sums of integers
-// decimal128(38,0) and of decimals decimal128(38,s), with ErrOverflow beyond that;
+// decimal128(38,0) and of decimals decimal128(38,s), with ErrOverflow beyond that, as
+// for averages of such a sum;
 // sums of floats, averages, deviations and variances double; min and max the column's
 // type. Without GroupBy there is one row, even over no rows.
 //
@@ -92,6 +96,9 @@ func Run(ctx context.Context, r RunRequest) (*Rows, error) {
 
 // fill reads everything.
 func (r *Rows) fill(ctx context.Context, q RunRequest) error {
+	if q.Coverage.cellsAreGroups() {
+		return r.fillDirect(ctx, q)
+	}
 	feeds, err := r.feeds(q)
 	defer func() {
 		for _, f := range feeds {
@@ -186,16 +193,30 @@ func (r *Rows) Schema() *arrow.Schema { return r.schema }
 // Stats says what was read.
 func (r *Rows) Stats() RunStats { return r.stats }
 
+// Items is the number of items in all lists of a partial answer.
+func (r *Rows) Items() int64 {
+	var items int64
+	if r.groups != nil && r.plan.lists() {
+		for id := range r.groups.n {
+			items += r.plan.items(r.groups, uint32(id))
+		}
+	}
+	return items
+}
+
 // Next gives the next batch, which the caller releases, or io.EOF. The groups come
 // in no particular order.
 func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if r.mem != nil {
+		return r.nextReady()
+	}
 	if r.groups == nil || r.next >= r.groups.n {
 		return nil, io.EOF
 	}
-	order := sequence(r.next, min(r.next+resultRows, r.groups.n))
+	order := r.plan.fitting(r.groups, sequence(r.next, min(r.next+resultRows, r.groups.n)))
 	r.next += len(order)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, r.schema)
 	defer b.Release()
@@ -226,4 +247,9 @@ func (r *Rows) Close() {
 		r.groups.release()
 		r.groups = nil
 	}
+	for _, batch := range r.ready {
+		batch.Release()
+	}
+	r.ready = nil
+	r.mem.Release()
 }

@@ -91,7 +91,7 @@ func (s *Service) planned(ctx context.Context, d *flight.FlightDescriptor, k kin
 		if r.Schema == "" {
 			r.Schema = s.stateOf(ctx).Schema()
 		}
-		return plan.NewScan(ctx, s.o.Connector, r)
+		return plan.NewRead(ctx, s.o.Connector, r)
 	default:
 		return s.planText(ctx, string(d.Cmd))
 	}
@@ -112,7 +112,10 @@ func (s *Service) planText(ctx context.Context, text string) (tickets.Source, er
 
 // info registers the source, which it takes over, and describes its result.
 func (s *Service) info(d *flight.FlightDescriptor, source tickets.Source) (*flight.FlightInfo, error) {
-	schema := source.Schema()
+	schema, metadata := source.Schema(), []byte(nil)
+	if read, ok := source.(plan.TableRead); ok {
+		metadata = plan.Metadata(read)
+	}
 	id, expires, err := s.o.Tickets.Put(source)
 	if err != nil {
 		return nil, ticketError(err)
@@ -127,6 +130,7 @@ func (s *Service) info(d *flight.FlightDescriptor, source tickets.Source) (*flig
 		Endpoint:         []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: ticket}, ExpirationTime: timestamppb.New(expires)}},
 		TotalRecords:     -1,
 		TotalBytes:       -1,
+		AppMetadata:      metadata,
 	}, nil
 }
 

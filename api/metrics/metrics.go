@@ -113,6 +113,8 @@ var (
 	descLoaded    = prometheus.NewDesc("memconn_page_loaded_bytes_total", "Bytes of pages loaded from disk.", nil, nil)
 	descEvictions = prometheus.NewDesc("memconn_page_evictions_total", "Pages evicted from memory.", nil, nil)
 	descEvicted   = prometheus.NewDesc("memconn_page_evicted_bytes_total", "Bytes of pages evicted from memory.", nil, nil)
+	descReturned  = prometheus.NewDesc("memconn_memory_returned_bytes_total", "Bytes of freed memory that were given back to the system.", nil, nil)
+	descKept      = prometheus.NewDesc("memconn_memory_kept_bytes", "Bytes of freed memory that are resident still, for reuse.", nil, nil)
 	descTables    = prometheus.NewDesc("memconn_tables", "Tables in the newest version.", nil, nil)
 	descRows      = prometheus.NewDesc("memconn_rows", "Rows in the newest version.", nil, nil)
 	descParts     = prometheus.NewDesc("memconn_parts", "Parts in the newest version.", nil, nil)
@@ -128,7 +130,7 @@ var (
 
 func (c *memoryCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted,
+		descBudget, descUsed, descPinned, descUnspilled, descLoads, descLoaded, descEvictions, descEvicted, descReturned, descKept,
 		descTables, descRows, descParts, descCorrupt, descSnapshots, descWrites, descIngested, descRewritten, descJobs, descRunning, descTickets,
 	} {
 		ch <- d
@@ -152,6 +154,8 @@ func (c *memoryCollector) Collect(ch chan<- prometheus.Metric) {
 	counter(descLoaded, float64(u.LoadedBytes))
 	counter(descEvictions, float64(u.Evictions))
 	counter(descEvicted, float64(u.EvictedBytes))
+	counter(descReturned, float64(u.ReturnedBytes))
+	gauge(descKept, float64(u.Kept))
 	var rows, parts, corrupt float64
 	for _, t := range info.Tables {
 		rows += float64(t.Rows)

@@ -2,7 +2,8 @@
 // it is read. Both interfaces serve their results through it.
 //
 // Main types: State is what the api remembers of a client between statements; Statement is a prepared statement with
-// its own sql.Session; Bound is a Statement with parameter rows; Scan is a table scan pinned to a snapshot.
+// its own sql.Session; Bound is a Statement with parameter rows; Scan is a table scan and Aggregation a grouped
+// aggregate, both pinned to a snapshot.
 //
 // Invariants:
 //

@@ -63,6 +63,12 @@ func (s *Scan) Columns() []string { return s.request.Constraint.Columns() }
 // Once implements tickets.Source.
 func (s *Scan) Once() bool { return false }
 
+// Cube implements TableRead: rows come from no cube.
+func (s *Scan) Cube() string { return "" }
+
+// Hints implements TableRead.
+func (s *Scan) Hints() []string { return []string{} }
+
 // Close implements tickets.Source.
 func (s *Scan) Close() { s.snapshot.Close() }
 

@@ -95,6 +95,7 @@ func (h *Handler) memory(w http.ResponseWriter, _ *http.Request) error {
 		"budgetBytes": u.Budget, "usedBytes": u.Used, "engineBytes": info.EngineBytes, "residentBytes": u.Resident,
 		"pinnedBytes": u.Pinned, "unspilledBytes": u.Unspilled, "reservedBytes": u.Reserved, "byClass": classes,
 		"pageLoads": u.Loads, "pageLoadedBytes": u.LoadedBytes, "pageEvictions": u.Evictions, "pageEvictedBytes": u.EvictedBytes,
+		"keptBytes": u.Kept, "returnedBytes": u.ReturnedBytes,
 		"tables": tables, "openSnapshots": info.Snapshots, "stagedWrites": info.StagedWrites,
 		"ingestedBytes": info.IngestedBytes, "jobBytes": info.JobBytes, "writeAmplification": info.WriteAmplification(),
 		"disk": map[string]int64{

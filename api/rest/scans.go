@@ -35,9 +35,15 @@ type scanJSON struct {
 	Splits    []splitJSON  `json:"splits"`
 	Enforced  []string     `json:"enforced"`
 	Hints     []string     `json:"hints"`
+	Stats     statsJSON    `json:"stats"`
 }
 
-// beginScan plans a scan and pins its snapshot. The connector applies constraints exactly, so every constrained column is
+// statsJSON says how the scan will be answered.
+type statsJSON struct {
+	Cube string `json:"cube"` // the cube whose cells are read, "" for none
+}
+
+// beginScan plans a scan, or an aggregation, and pins its snapshot. The connector applies constraints exactly, so every constrained column is
 // enforced.
 func (h *Handler) beginScan(w http.ResponseWriter, r *http.Request) error {
 	var request wire.ScanRequest
@@ -47,11 +53,12 @@ func (h *Handler) beginScan(w http.ResponseWriter, r *http.Request) error {
 	if err := request.Check(); err != nil {
 		return err
 	}
-	scan, err := plan.NewScan(r.Context(), h.o.Connector, request)
+	scan, err := plan.NewRead(r.Context(), h.o.Connector, request)
 	if err != nil {
 		return err
 	}
-	answer := scanJSON{Snapshot: scan.Version(), Columns: columnsJSON(scan.Schema()), Enforced: scan.Columns(), Hints: []string{}}
+	answer := scanJSON{Snapshot: scan.Version(), Columns: columnsJSON(scan.Schema()), Enforced: scan.Columns(), Hints: scan.Hints()}
+	answer.Stats.Cube = scan.Cube()
 	if answer.Enforced == nil {
 		answer.Enforced = []string{}
 	}

@@ -13,7 +13,9 @@ type ScanRequest struct {
 	Table      string          `json:"table"`
 	Columns    []string        `json:"columns"`    // null or absent: all
 	Constraint json.RawMessage `json:"constraint"` // see ParseConstraint
-	Limit      *int64          `json:"limit"`      // absent: none
+	Limit      *int64          `json:"limit"`      // absent: none; with an aggregation it counts groups
+	// Aggregation asks for groups in place of rows; absent: rows.
+	Aggregation *Aggregation `json:"aggregation"`
 }
 
 // ParseScanRequest decodes a scan request strictly.
@@ -32,6 +34,9 @@ func (r ScanRequest) Check() error {
 	}
 	if r.Limit != nil && *r.Limit < 0 {
 		return Invalid("the limit %d is negative", *r.Limit)
+	}
+	if r.Aggregation != nil {
+		return r.Aggregation.check(r.Columns)
 	}
 	return nil
 }

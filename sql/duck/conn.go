@@ -16,6 +16,7 @@ type rawConn struct {
 	in     *instance
 	handle bindings.Connection
 	id     uint64
+	kept   []*kept // prepared statements for their next run; of the Conn that has the connection
 
 	mu struct {
 		sync.Mutex

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // execution is one run of a statement, as the callbacks see it.
 type execution struct {
 	ctx       context.Context
 	cancelRun context.CancelCauseFunc
+	sources   map[string]Source
+	began     time.Time
+	rows      atomic.Int64 // that the sources gave
 
 	mu struct {
 		sync.Mutex
@@ -21,8 +26,8 @@ type execution struct {
 // errFinished is the cause with which a finished execution's context ends.
 var errFinished = errors.New("the statement is finished")
 
-func newExecution(ctx context.Context) *execution {
-	run := &execution{}
+func newExecution(ctx context.Context, sources map[string]Source) *execution {
+	run := &execution{sources: sources, began: time.Now()}
 	run.ctx, run.cancelRun = context.WithCancelCause(ctx)
 	return run
 }

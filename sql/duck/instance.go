@@ -132,6 +132,7 @@ func (in *instance) connect() (*rawConn, error) {
 
 // disconnect closes a connection, and with the last one of a retired instance the database.
 func (in *instance) disconnect(raw *rawConn) {
+	raw.dropKept()
 	bindings.Disconnect(&raw.handle)
 	in.mu.Lock()
 	defer in.mu.Unlock()

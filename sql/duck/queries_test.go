@@ -161,7 +161,7 @@ func copyTable(t *testing.T, db *DB, name string, source Source) {
 	require.NoError(t, err)
 	defer c.Close()
 	c.raw.setSources(map[string]Source{name: source})
-	c.raw.setRun(newExecution(t.Context()))
+	c.raw.setRun(newExecution(t.Context(), c.raw.mu.sources))
 	require.NoError(t, c.raw.run(fmt.Sprintf("CREATE TABLE %s AS SELECT * FROM %s('%s')", name, ScanFunction, name)))
 	c.raw.setRun(nil)
 	c.raw.setSources(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -210,6 +211,7 @@ func (r *Rows) closeLocked() {
 		return
 	}
 	r.closed = true
+	r.stmt.small = r.done && r.run.failure() == nil && r.run.rows.Load() <= maxKeptRows && time.Since(r.run.began) <= maxKeptTime
 	r.run.cancel(errFinished)
 	r.reset()
 	if r.started {

@@ -85,3 +85,45 @@ func TestLiterals(t *testing.T) {
 		})
 	}
 }
+
+// Goal: a kept statement runs over the sources of its new run, and is kept only when that is safe and worth it.
+// Method: the same key with other sources, grown ones, a run that was not read to its end, a large run, and a full place.
+func TestKeptStatements(t *testing.T) {
+	f := newFixture(t, Options{})
+	c := f.conn()
+	tree, err := f.Parse(t.Context(), "SELECT sum(v) AS s FROM memconn_scan('0') WHERE v > $1")
+	require.NoError(t, err)
+	run := func(key any, source Source, read bool) string {
+		s, err := c.PrepareKept(t.Context(), key, tree, map[string]Source{"0": source})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, s.Close()) }()
+		if !read {
+			rows, err := s.Execute(t.Context(), []any{int32(0)})
+			require.NoError(t, err)
+			require.NoError(t, rows.Close())
+			return ""
+		}
+		batch, err := f.collect(s, int32(0))
+		require.NoError(t, err)
+		return batch.Column(0).ValueStr(0)
+	}
+	numbers := func(text string) *memorySource {
+		return newSource(oneColumn(fromJSON(t, arrow.PrimitiveTypes.Int32, text)))
+	}
+	require.Equal(t, "6", run("k", numbers("[1,2,3]"), true))
+	require.Len(t, c.raw.kept, 1)
+	handle := c.raw.kept[0].handle
+	require.Equal(t, "15", run("k", numbers("[4,5,6]"), true), "the rows of the new source")
+	require.Equal(t, handle, c.raw.kept[0].handle, "and the same statement")
+	run("k", numbers("[4,5,6]"), false)
+	require.Empty(t, c.raw.kept, "its run was not read to the end")
+	require.Equal(t, "15", run("k", numbers("[4,5,6]"), true))
+	require.Equal(t, "15", run("other", numbers("[4,5,6]"), true))
+	require.Len(t, c.raw.kept, 2)
+	require.Equal(t, "36", run("k", numbers("[1,2,3,4,5,6,7,8]"), true), "planned anew for a grown table")
+	for i := range 2 * maxKept {
+		require.Equal(t, "3", run(i, numbers("[1,2]"), true))
+	}
+	require.Len(t, c.raw.kept, maxKept)
+	require.NoError(t, c.Close())
+}

@@ -58,7 +58,7 @@ func (*registration) delete() {}
 type bound struct {
 	raw     *rawConn
 	threads int
-	source  Source
+	key     string // of its source among those of the statement that runs
 	schema  *arrow.Schema
 }
 
@@ -174,7 +174,7 @@ func bind(info bindings.BindInfo) error {
 	if n := source.Cardinality(); n >= 0 {
 		bindings.BindSetCardinality(info, bindings.IdxT(n), false)
 	}
-	b := &bound{raw: raw, threads: in.opts.Threads, source: source, schema: schema}
+	b := &bound{raw: raw, threads: in.opts.Threads, key: key, schema: schema}
 	bindings.BindSetBindData(info, newPointer(b), unsafe.Pointer(C.memconn_duck_info_t(C.memconnDuckDelete)))
 	return nil
 }
@@ -209,7 +209,11 @@ func initScan(info bindings.InitInfo, b *bound, run *execution) error {
 		wanted = append(wanted, int(index))
 		s.columns = append(s.columns, scanColumn{vector: i, name: field.Name, fill: fill, bytes: isVariable(field.Type)})
 	}
-	stream, err := b.source.Open(run.ctx, wanted)
+	source := run.sources[b.key] // not the one it was planned with: a kept statement runs over new ones
+	if source == nil {
+		return fmt.Errorf("BUG: %s: the statement that runs has no source %q", ScanFunction, b.key)
+	}
+	stream, err := source.Open(run.ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -272,6 +276,7 @@ func (s *scan) fill(c *cursor, chunk bindings.DataChunk) (int, error) {
 			n = rowsWithin(c.batch.Column(i), c.next, n, maxChunkBytes)
 		}
 	}
+	s.run.rows.Add(int64(n))
 	for i := range s.columns {
 		column := &s.columns[i]
 		vector := bindings.DataChunkGetVector(chunk, column.vector)

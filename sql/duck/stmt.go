@@ -16,6 +16,12 @@ type Stmt struct {
 	handle  bindings.PreparedStatement
 	closed  bool // under conn.call
 
+	// Of a statement that may be kept for its next run: its key, the rows of its sources when it was planned, and whether
+	// its last run came to its end and was small. All under conn.call.
+	key   any
+	rows  map[string]int64
+	small bool
+
 	schema     *arrow.Schema
 	paramNames []string
 	paramTypes []arrow.DataType
@@ -92,7 +98,9 @@ func (s *Stmt) closeLocked() {
 		r.closeLocked()
 	}
 	s.closed = true
-	bindings.DestroyPrepare(&s.handle)
+	if !s.keep() {
+		bindings.DestroyPrepare(&s.handle)
+	}
 	delete(s.conn.stmts, s)
 }
 
@@ -124,7 +132,8 @@ func (s *Stmt) Execute(ctx context.Context, params []any) (*Rows, error) {
 	if err := s.bind(params); err != nil {
 		return nil, err
 	}
-	r := &Rows{stmt: s, conn: s.conn, run: newExecution(ctx)}
+	s.small = false
+	r := &Rows{stmt: s, conn: s.conn, run: newExecution(ctx, s.sources)}
 	s.conn.rows = r
 	s.conn.raw.setSources(s.sources)
 	s.conn.setRun(r.run)

@@ -220,16 +220,19 @@ type Truncate struct {
 
 // Show is every SHOW statement; What is in upper case.
 type Show struct {
-	What  string         `parser:"'SHOW' ( @( 'SCHEMAS' | 'TABLES' | 'JOBS' | 'QUERIES' | 'SESSION' | 'CATALOGS' )"`
-	From  *QualifiedName `parser:"        ( ( 'FROM' | 'IN' ) @@ )?"`
-	Like  *Literal       `parser:"        ( 'LIKE' @String )?"`
-	Of    string         `parser:"| @( 'COLUMNS' | 'PARTS' | 'INDEXES' | 'STATS' | 'CREATE' )"`
-	Table *QualifiedName `parser:"  ( 'FROM' | 'IN' | 'FOR' | 'TABLE' ) @@ )"`
+	What string         `parser:"'SHOW' ( @( 'SCHEMAS' | 'TABLES' | 'JOBS' | 'QUERIES' | 'SESSION' | 'CATALOGS' )"`
+	From *QualifiedName `parser:"        ( ( 'FROM' | 'IN' ) @@ )?"`
+	Like *Literal       `parser:"        ( 'LIKE' @String )?"`
+	Of   string         `parser:"| @( 'COLUMNS' | 'PARTS' | 'INDEXES' | 'STATS' | 'CREATE' )"`
+	// Query is what SHOW STATS FOR (query) asks about, in place of Table.
+	Query       *Text          `parser:"  ( ( 'FOR' (?= '(' ) @@ )"`
+	Table       *QualifiedName `parser:"  | ( 'FROM' | 'IN' | 'FOR' | 'TABLE' ) @@ )"`
+	LikeColumns *Literal       `parser:"  ( 'LIKE' @String )? )"`
 }
 
-// Describe is DESCRIBE t.
+// Describe is DESCRIBE [TABLE] t.
 type Describe struct {
-	Table QualifiedName `parser:"( 'DESCRIBE' | 'DESC' ) @@"`
+	Table QualifiedName `parser:"( 'DESCRIBE' | 'DESC' ) ( 'TABLE' (?= Ident | Quoted ) )? @@"`
 }
 
 // Explain is EXPLAIN [ANALYZE] statement.

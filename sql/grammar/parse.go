@@ -84,7 +84,7 @@ func finish(st *Statement, text string) (*Statement, error) {
 	case st.Explain != nil:
 		st.Explain.Statement.fill(text)
 	case st.Show != nil:
-		return finishShow(st)
+		return finishShow(st, text)
 	case st.CreateCube != nil, st.InsertCube != nil:
 		return finishCube(st, text)
 	}
@@ -101,13 +101,21 @@ func (c *Column) fill(text string) {
 }
 
 // finishShow normalises the two forms of SHOW.
-func finishShow(st *Statement) (*Statement, error) {
+func finishShow(st *Statement, text string) (*Statement, error) {
 	s := st.Show
+	s.Query.fill(text)
 	if s.What == "" {
 		s.What = s.Of
 	}
 	s.What = strings.ToUpper(s.What)
-	if s.From != nil && s.What != "TABLES" && s.What != "SCHEMAS" || s.Like != nil && s.What != "TABLES" && s.What != "SCHEMAS" {
+	if s.LikeColumns != nil {
+		s.Like = s.LikeColumns
+	}
+	if s.Query != nil && s.What != "STATS" {
+		return nil, &SyntaxError{Message: "SHOW " + s.What + " takes a table's name, not a query", Offset: s.Query.Start}
+	}
+	lists := s.What == "TABLES" || s.What == "SCHEMAS"
+	if s.From != nil && !lists || s.Like != nil && !lists && s.What != "COLUMNS" {
 		return nil, &SyntaxError{Message: "SHOW " + s.What + " takes neither FROM nor LIKE"}
 	}
 	return st, nil
@@ -302,7 +310,7 @@ func expectation(message string) string {
 			words = append(words, word)
 		}
 	}
-	if len(words) == 0 || len(words) > 20 {
+	if len(words) == 0 || len(words) > 24 {
 		return ""
 	}
 	return ", expected one of: " + strings.Join(words, ", ")

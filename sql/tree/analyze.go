@@ -45,6 +45,8 @@ func (n Name) String() string {
 type Table struct {
 	Schema, Name string
 	Columns      []constraint.Column
+	// Required says by column that it is never NULL; nil: none is known to be.
+	Required []bool
 	// Cubes says that the table has cubes: SELECTs over it are kept for Aggregations.
 	Cubes bool
 	// Tag is handed through to Scan.
@@ -102,6 +104,8 @@ type Options struct {
 	Resolve Resolver
 	// Fold evaluates constant expressions; nil leaves them alone.
 	Fold constraint.Folder
+	// Session answers the functions that ask for it.
+	Session Session
 }
 
 // Analyze reads a tree and rewrites its table references into calls of function.
@@ -121,7 +125,8 @@ func Analyze(tree []byte, function string, o Options) (*Query, error) {
 	if hasTryCast(tree) {
 		guardTryCasts(statement)
 	}
-	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, params: map[string]bool{}}
+	o.Session.fillCalls(statement)
+	a := &analysis{function: function, resolve: o.Resolve, fold: o.Fold, session: o.Session, root: root, params: map[string]bool{}}
 	simple := recognise(statement["node"])
 	if err := a.walk(statement, scope{}, 0); err != nil {
 		return nil, err
@@ -165,6 +170,9 @@ type analysis struct {
 	function string
 	resolve  Resolver
 	fold     constraint.Folder
+	session  Session
+	root     object
+	given    map[string]bool // see names; nil until asked
 	scans    []*Scan
 	params   map[string]bool
 	selects  []selectOf
@@ -219,6 +227,7 @@ func (a *analysis) walkObject(o object, s scope, depth int) error {
 			return a.walkSubquery(o, s, depth)
 		}
 	case "COLUMN_REF":
+		a.fillWord(o, s)
 		shorten(o, s.froms)
 		s.froms.use(o)
 		return nil
@@ -259,7 +268,7 @@ func (a *analysis) walkCTEs(ctes object, s scope, depth int) (scope, error) {
 }
 
 func (a *analysis) walkSelect(o object, s scope, depth int) error {
-	f := &from{outer: s.froms, joined: map[string]bool{}}
+	f := &from{outer: s.froms, joined: map[string]bool{}, others: map[string]bool{}, aliases: ownAliases(o)}
 	inner := scope{ctes: s.ctes, froms: f}
 	root, err := a.collect(o["from_table"], inner, depth)
 	if err != nil {
@@ -297,6 +306,7 @@ func (a *analysis) collect(value any, s scope, depth int) (*item, error) {
 	case "BASE_TABLE":
 		scan, err := a.reference(o, s)
 		if scan == nil {
+			s.froms.other(o)
 			return nil, err
 		}
 		s.froms.scans = append(s.froms.scans, scan)
@@ -313,6 +323,8 @@ func (a *analysis) collect(value any, s scope, depth int) (*item, error) {
 		}
 		right, err := a.collect(o["right"], s, depth+1)
 		return &item{join: o, left: left, right: right}, err
+	default:
+		s.froms.other(o)
 	}
 	return nil, nil
 }

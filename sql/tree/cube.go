@@ -40,8 +40,8 @@ type Conjunct struct {
 	rewritten any
 }
 
-// Aggregation is a SELECT over one table that asks for groups, not rows: what a cube may
-// answer. It can be answered in two forms: finished, where the groups of the table are
+// Aggregation is a SELECT that asks for groups, not rows, seen from a table that it reads:
+// what a cube of that table may answer. It can be answered in two forms: finished, where the groups of the table are
 // the rows of the result and everything above them is left to do; and partial, where
 // finer groups are grouped again.
 type Aggregation struct {
@@ -52,6 +52,10 @@ type Aggregation struct {
 	Where []Conjunct
 	// Finished and Partial are the forms; a form that is not possible has a Reason.
 	Finished, Partial Form
+	// Join says that the SELECT joins the table with others. The groups stand for its
+	// rows then, and must be by at least one dimension: the one group of no rows would be
+	// joined, which no row is.
+	Join bool
 	// Direct lists, for a finished query with nothing above its groups, which column each
 	// item is: dimensions first, then aggregates. Nil otherwise.
 	Direct []int
@@ -75,28 +79,15 @@ type rewrite struct {
 	value any
 }
 
-// selectOf remembers a SELECT over one table whose cubes may answer it.
-type selectOf struct {
-	node object
-	scan *Scan
-	from *from
-}
-
-// remember notes a SELECT when its one table has cubes.
-func (a *analysis) remember(o object, f *from, root *item) {
-	if root != nil && root.scan != nil && root.scan.Table.Cubes && root.scan.pushable && o["sample"] == nil {
-		a.selects = append(a.selects, selectOf{node: o, scan: root.scan, from: f})
-	}
-}
-
 // HasCubes says whether the query reads a table with cubes in a way that Aggregations
 // would look at.
 func (q *Query) HasCubes() bool { return len(q.selects) > 0 }
 
-// Aggregations looks for the SELECTs that cubes may answer: those over one table with
-// cubes that group, aggregate or are DISTINCT. scalar says of a function's name that it
-// is a scalar function whose value depends on its arguments alone within one query;
-// fold is that of Options.
+// Aggregations looks for the SELECTs that cubes may answer: those that read a table with
+// cubes and group, aggregate or are DISTINCT. One that joins several such tables is there
+// once for each of them, and at most one of these may be chosen (SameSelect). scalar says
+// of a function's name that it is a scalar function whose value depends on its arguments
+// alone within one query; fold is that of Options.
 func (q *Query) Aggregations(scalar func(name string) bool, fold constraint.Folder) []*Aggregation {
 	var out []*Aggregation
 	for _, s := range q.selects {
@@ -121,24 +112,30 @@ func (s selectOf) aggregation(scalar func(string) bool, fold constraint.Folder) 
 	o := s.node
 	handling := text(o["aggregate_handling"])
 	groups, _ := o["group_expressions"].([]any)
-	c := &cubeContext{scan: s.scan, find: s.from.resolver(s.scan), scalar: scalar, constant: fold, aliases: aliasesOf(o)}
+	c := &cubeContext{scan: s.scan, from: s.from, join: s.from.root.join != nil, find: s.from.resolver(s.scan), scalar: scalar, constant: fold, aliases: aliasesOf(o)}
 	c.grouping = len(groups) > 0 || handling != "STANDARD_HANDLING" || c.aggregates(o["select_list"]) || !empty(o["having"])
 	if !c.grouping && !isDistinct(o) {
 		return nil
 	}
-	a := &Aggregation{Scan: s.scan, node: o}
-	for _, condition := range conjuncts(o["where_clause"]) {
-		a.Where = append(a.Where, c.conjunct(condition))
-	}
+	a := &Aggregation{Scan: s.scan, Join: c.join, node: o}
 	switch {
 	case handling == "NO_AGGREGATES_ALLOWED":
 		a.Reason = "the query forbids aggregates"
-		return a
-	case !empty(mapOf(o["cte_map"])["map"]):
-		a.Reason = "it has a WITH clause of its own"
+	case s.reason != "":
+		a.Reason = s.reason
+	case c.join && s.from.correlated:
+		a.Reason = "a nested query may refer to the rows of the join"
+	}
+	if a.Reason != "" {
 		return a
 	}
-	a.Finished = c.form(o, true)
+	for _, condition := range conjuncts(o["where_clause"]) {
+		a.Where = append(a.Where, c.conjunct(condition))
+	}
+	c.keyed = c.keysOf(o, a.Where)
+	if a.Finished.Reason = "a join is grouped again"; !c.join {
+		a.Finished = c.form(o, true)
+	}
 	a.Partial = c.form(o, false)
 	if a.Finished.Reason != "" && a.Partial.Reason != "" {
 		a.Reason = a.Partial.Reason
@@ -183,12 +180,17 @@ func aliasesOf(o object) map[string]bool {
 // cubeContext is what the analysis of one SELECT works with.
 type cubeContext struct {
 	scan     *Scan
+	from     *from
+	join     bool // the SELECT joins the table with others
 	find     constraint.Resolver
 	constant constraint.Folder
 	scalar   func(string) bool
 	aliases  map[string]bool
 	// grouping says that the SELECT groups or aggregates; else it is only DISTINCT.
 	grouping bool
+	// keyed are the dimensions that the SELECT compares or groups by: a sum of a product
+	// takes them as factors, and all other columns as what is added up.
+	keyed map[Dimension]bool
 }
 
 // aggregates says whether an aggregate function is called anywhere in the value,
@@ -200,7 +202,7 @@ func (c *cubeContext) aggregates(value any) bool {
 	case object:
 		switch v["class"] {
 		case "SUBQUERY":
-			return false
+			return c.aggregates(v["child"])
 		case "FUNCTION":
 			name := strings.ToLower(text(v["function_name"]))
 			if groupFunctions[name] != "" || name == "count_if" || name == "countif" {
@@ -251,11 +253,13 @@ func (c *cubeContext) form(o object, finished bool) Form {
 	} else {
 		w.keep("having", having)
 		w.keep("group_expressions", w.groups(o))
-		if len(w.form.Dims) == 0 && len(listOf(o["group_expressions"])) > 0 {
+		if c.join {
+			w.keep("from_table", w.joins(c.from.root))
+		} else if len(w.form.Dims) == 0 && len(listOf(o["group_expressions"])) > 0 {
 			w.fail("it groups by a constant") // no rows make no group, but an aggregate of nothing is a row
 		}
 	}
-	if len(w.form.Dims)+len(w.form.Aggregates) == 0 {
+	if len(w.form.Dims)+len(w.form.Aggregates) == 0 && !c.join {
 		w.fail("it uses neither a column nor an aggregate")
 	}
 	return w.form

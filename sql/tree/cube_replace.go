@@ -77,10 +77,10 @@ func (c Choice) node(function string) object {
 	for _, r := range c.Form().items {
 		out[r.key] = r.value
 	}
-	from := clone(mapOf(a.node["from_table"]))
-	from["function"] = call(function, c.Handle)
-	from["alias"], from["column_name_alias"] = a.Scan.Alias, []any{}
-	out["from_table"] = from
+	groups := clone(a.Scan.node)
+	groups["function"] = call(function, c.Handle)
+	groups["alias"], groups["column_name_alias"] = a.Scan.Alias, []any{}
+	out["from_table"] = swap(mapOf(out["from_table"]), a.Scan.node, groups)
 	var residual []any
 	for _, i := range c.Residual {
 		residual = append(residual, a.Where[i].rewritten)
@@ -183,7 +183,7 @@ func replaced(value any, nodes map[uintptr]object) any {
 	switch v := value.(type) {
 	case object:
 		if other, ok := nodes[reflect.ValueOf(v).Pointer()]; ok {
-			return other
+			v = other // queries inside may have answers of their own
 		}
 		out := make(object, len(v))
 		for k, e := range v {

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -141,7 +140,12 @@ func (w *rewriter) expression(value any) any {
 		}
 		return w.fields(o)
 	case "SUBQUERY":
-		w.fail("it holds a subquery")
+		if w.from.correlated {
+			w.fail("it holds a subquery that may refer to its rows")
+		}
+		out := clone(o)
+		out["child"] = w.expression(o["child"])
+		return out
 	default:
 		w.fail("it uses %s", strings.ToLower(strings.ReplaceAll(text(o["class"]), "_", " ")))
 	}
@@ -190,6 +194,7 @@ func (w *rewriter) column(o object) any {
 	case ok:
 		w.use(d)
 	case alias && !w.where:
+	case w.join && !w.mayBeOwn(names): // of another table
 	default:
 		w.fail("%q is no column of the table", strings.Join(names, "."))
 	}
@@ -255,7 +260,7 @@ func (w *rewriter) aggregate(o object, name string) any {
 		a.Index = d.Index
 	}
 	if distinct && a.Function != "min" && a.Function != "max" {
-		if a.Function != "count" {
+		if a.Function != "count" || !w.finished && w.keyed[Dimension{Index: a.Index}] {
 			return w.overExpression(o, name, distinct)
 		}
 		a.Function = "count_distinct"
@@ -273,34 +278,6 @@ func (w *rewriter) aggregate(o object, name string) any {
 func isNotNull(e any) bool {
 	o := mapOf(e)
 	return o["type"] == "VALUE_CONSTANT" && mapOf(o["value"])["is_null"] == false
-}
-
-// overExpression keeps an aggregate over an expression of dimensions that does not care
-// how often a value comes.
-func (w *rewriter) overExpression(o object, name string, distinct bool) any {
-	if w.finished {
-		w.fail("aggregate %s over an expression is left to do", name)
-		return o
-	}
-	if !distinct && name != "min" && name != "max" {
-		if out := w.sumOfCase(o, name); out != nil {
-			return out
-		}
-		w.fail("aggregate %s is not over a column", name)
-		return o
-	}
-	inner := &rewriter{cubeContext: w.cubeContext, where: true}
-	out := clone(o)
-	out["children"] = inner.list(o["children"])
-	out["filter"] = inner.expression(o["filter"])
-	if inner.form.Reason != "" {
-		w.fail("aggregate %s is not over a column: %s", name, inner.form.Reason)
-		return o
-	}
-	for _, d := range inner.form.Dims {
-		w.use(d)
-	}
-	return out
 }
 
 // need notes an aggregate and gives its number.
@@ -349,80 +326,11 @@ func (w *rewriter) merge(a GroupAggregate, o object) any {
 		rows := scalarCall("nullif", false, sum(w.state(a, 1)), integerConstant(0))
 		return named(scalarCall("/", true, double.cast(sum(w.state(a, 0))), double.cast(rows)), o)
 	}
+	if a.Function == "count_distinct" {
+		return named(w.distinct(a, filter), o)
+	}
 	w.fail("%s of groups cannot be merged", strings.ReplaceAll(a.Function, "_", " "))
 	return o
-}
-
-// countIf rewrites count_if(condition on dimensions).
-func (w *rewriter) countIf(o object) any {
-	children := listOf(o["children"])
-	if w.finished || len(children) != 1 || o["distinct"] == true {
-		w.fail("count_if is left to do")
-		return o
-	}
-	inner := &rewriter{cubeContext: w.cubeContext, where: true}
-	condition := inner.expression(children[0])
-	filter := inner.expression(o["filter"])
-	if inner.form.Reason != "" {
-		w.fail("the condition of count_if: %s", inner.form.Reason)
-		return o
-	}
-	for _, d := range inner.form.Dims {
-		w.use(d)
-	}
-	f := aggregateCall("sum", caseOf(condition, w.state(GroupAggregate{Function: "count_star", Index: -1}, 0), nil))
-	f["filter"] = filter
-	return named(Target{Type: "HUGEINT"}.cast(orZero(f)), o)
-}
-
-// sumOfCase rewrites sum and count of CASE WHEN condition on dimensions THEN column or
-// constant [ELSE 0 | NULL] END; nil when it is not that.
-func (w *rewriter) sumOfCase(o object, name string) any {
-	e := mapOf(listOf(o["children"])[0])
-	checks := listOf(e["case_checks"])
-	if (name != "sum" && name != "count") || e["class"] != "CASE" || len(checks) != 1 {
-		return nil
-	}
-	otherwise := mapOf(e["else_expr"])
-	none := len(otherwise) == 0 || mapOf(otherwise["value"])["is_null"] == true
-	zero := name == "sum" && otherwise["type"] == "VALUE_CONSTANT" && mapOf(otherwise["value"])["value"] == json.Number("0") &&
-		mapOf(mapOf(otherwise["value"])["type"])["id"] == "INTEGER"
-	if !none && !zero {
-		return nil
-	}
-	then := mapOf(mapOf(checks[0])["then_expr"])
-	a := GroupAggregate{Function: name, Index: -1}
-	d, ok := w.dimension(then)
-	switch {
-	case ok && d.Unit == "":
-		a.Index = d.Index
-		if zero && !arrow.IsInteger(w.scan.Table.Columns[d.Index].Type.ID()) {
-			return nil // the type of the CASE would be another
-		}
-	case name == "count" && isNotNull(then), name == "sum" && then["type"] == "VALUE_CONSTANT" && mapOf(then["value"])["value"] == json.Number("1") &&
-		mapOf(mapOf(then["value"])["type"])["id"] == "INTEGER":
-		a.Function = "count_star"
-	default:
-		return nil
-	}
-	inner := &rewriter{cubeContext: w.cubeContext, where: true}
-	condition, filter := inner.expression(mapOf(checks[0])["when_expr"]), inner.expression(o["filter"])
-	if inner.form.Reason != "" {
-		return nil
-	}
-	for _, d := range inner.form.Dims {
-		w.use(d)
-	}
-	var other any
-	if zero {
-		other = integerConstant(0)
-	}
-	f := aggregateCall("sum", caseOf(condition, w.state(a, 0), other))
-	f["filter"] = filter
-	if name == "count" {
-		return named(Target{Type: "BIGINT"}.cast(orZero(f)), o)
-	}
-	return named(f, o)
 }
 
 func bucketName(d Dimension) string { return bucketPrefix + strconv.Itoa(d.Index) + "_" + d.Unit }
@@ -462,19 +370,6 @@ func integerConstant(v int) object {
 	return object{
 		"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
 		"value": object{"type": object{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": v},
-	}
-}
-
-func caseOf(when, then, otherwise any) object {
-	if otherwise == nil {
-		otherwise = object{
-			"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-			"value": object{"type": object{"id": "NULL", "type_info": nil}, "is_null": true},
-		}
-	}
-	return object{
-		"class": "CASE", "type": "CASE_EXPR", "alias": "", "query_location": nowhere,
-		"case_checks": []any{object{"when_expr": when, "then_expr": then}}, "else_expr": otherwise,
 	}
 }
 

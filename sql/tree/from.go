@@ -28,6 +28,11 @@ type from struct {
 	root *item
 	// semis are the IN (subquery) conditions in the WHERE clause.
 	semis []semi
+	// others are the folded names of what is no table in the clause, aliases those that the
+	// select list above it defines.
+	others, aliases map[string]bool
+	// correlated says that queries nested in the SELECT may use columns of the clause.
+	correlated bool
 	// result is the column of scans that the SELECT's only item is.
 	result *columnOf
 }
@@ -50,6 +55,7 @@ func (f *from) use(o object) {
 		return
 	}
 	last := text(names[len(names)-1])
+	f.correlate(stringsOf(o["column_names"]))
 	for ; f != nil; f = f.outer {
 		for _, scan := range f.scans {
 			if len(names) > 1 && !strings.EqualFold(text(names[0]), scan.Alias) {
