@@ -145,7 +145,7 @@ func partitionOf(r dxv) string {
 // wants every part to hold one partition, every scan of one partition to read nothing
 // else and to find every row once (before and after processing, and after a restart).
 func TestPartitionsAreKeptApart(t *testing.T) {
-	rounds.Check(t, 20, 500, func(t *rapid.T) {
+	rounds.Check(t, 20, 200, func(t *rapid.T) {
 		fs := vfs.NewMem()
 		c, err := connector.Open(context.Background(), hostile(fs))
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/memconn/memconn/table"
 )
 
-// plan is a query that was parsed, resolved and described. It is immutable and
+// plan is a query that was parsed, resolved and described. It is immutable, but for fitted, and
 // shared by statements; it holds as long as its tables are defined as they were.
 type plan struct {
 	query  *tree.Query
@@ -37,6 +37,8 @@ type plan struct {
 	shape *shape
 	// ran is set when DuckDB has run the plan.
 	ran *atomic.Bool
+	// fitted is the last version of the catalog that valid found the plan to fit; nil in plans that are not kept by normal form.
+	fitted *atomic.Uint64
 }
 
 // planTable is a table the plan was made for.
@@ -48,6 +50,10 @@ type planTable struct {
 
 // valid says whether the plan's tables are in the snapshot as they were.
 func (p *plan) valid(snapshot *connector.Snapshot) bool {
+	version := snapshot.Version()
+	if p.fitted != nil && p.fitted.Load() == version {
+		return true
+	}
 	for _, t := range p.tables {
 		if t.view != nil {
 			continue // never changes
@@ -56,6 +62,9 @@ func (p *plan) valid(snapshot *connector.Snapshot) bool {
 		if err != nil || now.Definition() != t.def {
 			return false
 		}
+	}
+	if p.fitted != nil {
+		p.fitted.Store(version)
 	}
 	return true
 }
