@@ -17,8 +17,8 @@ type cubeExplanation struct {
 }
 
 // explainCubes says for every SELECT that cubes might answer which one does, or why
-// none does.
-func (x *execution) explainCubes(p *plan, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal) (cubeExplanation, error) {
+// none does. The sources are those that were read, if the statement ran.
+func (x *execution) explainCubes(p *plan, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal, sources []*source) (cubeExplanation, error) {
 	e := cubeExplanation{answered: map[string]bool{}}
 	if p.cubes == nil {
 		return e, nil
@@ -27,7 +27,7 @@ func (x *execution) explainCubes(p *plan, in settings, snapshot *connector.Snaps
 		e.lines = []string{"  cubes: not used: the session property enable_cubes is false"}
 		return e, nil
 	}
-	all, err := x.pickCubes(p, in, snapshot, params)
+	all, err := x.pickCubes(p, in, snapshot, params, sources)
 	if err != nil {
 		return e, err
 	}
@@ -59,7 +59,10 @@ func (v *cubeVerdicts) lines() []string {
 		if !v.pick.choice.Finished {
 			form = "partial, grouped again"
 		}
-		lines = append(lines, fmt.Sprintf("    filter: %s", v.pick.query.Filter), "    groups: "+form)
+		lines = append(lines, fmt.Sprintf("    filter: %s", v.pick.filter), "    groups: "+form)
+		for _, by := range v.pick.narrowedBy {
+			lines = append(lines, "    narrowed: "+by)
+		}
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,6 +35,7 @@ type cubePlan struct {
 type cubeNode struct {
 	*tree.Aggregation
 	table planTable
+	scan  int // among those of the query
 	// schema is the SELECT's own result; nil when it depends on parameters.
 	schema *arrow.Schema
 	reason string // why it cannot be answered by itself
@@ -45,6 +47,11 @@ type cubeTree struct {
 	json   []byte
 	params []string // identifiers of the parameters that are left
 	why    string
+}
+
+// joins says whether cubes may answer for a table that is joined with others.
+func (c *cubePlan) joins() bool {
+	return slices.ContainsFunc(c.nodes, func(n *cubeNode) bool { return n.Join && n.reason == "" })
 }
 
 // maxCubeTrees bounds the trees that one plan keeps.
@@ -64,7 +71,7 @@ func (e *Engine) planCubes(ctx context.Context, p *plan, snapshot *connector.Sna
 		n := &cubeNode{Aggregation: a, reason: a.Reason}
 		for i, s := range p.query.Scans {
 			if s == a.Scan {
-				n.table = p.tables[i]
+				n.table, n.scan = p.tables[i], i
 			}
 		}
 		if n.reason == "" && p.schema == nil {
@@ -156,6 +163,10 @@ type cubePick struct {
 	choice tree.Choice
 	query  *startree.Query
 	cube   *connector.CubeChoice
+	// filter is what WHERE says; that of the query also has the keys of joined tables that
+	// narrowedBy speaks of.
+	filter     predicate.Constraint
+	narrowedBy []string
 }
 
 // cubeVerdicts is how the cubes of a table stand to one SELECT of a query.
@@ -166,15 +177,20 @@ type cubeVerdicts struct {
 	reason   string // why no cube was asked
 }
 
-// pickCubes chooses the cubes for one execution.
-func (x *execution) pickCubes(p *plan, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal) ([]cubeVerdicts, error) {
+// pickCubes chooses the cubes for one execution. The sources, if there are any, say which
+// rows find partners in a join.
+func (x *execution) pickCubes(p *plan, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal, sources []*source) ([]cubeVerdicts, error) {
 	out := make([]cubeVerdicts, len(p.cubes.nodes))
 	for i, n := range p.cubes.nodes {
 		out[i] = cubeVerdicts{node: n, reason: n.reason}
 		if n.reason != "" {
 			continue
 		}
-		if err := x.pickCube(&out[i], in, snapshot, params); err != nil {
+		var own *source
+		if n.Join && sources != nil {
+			own = sources[n.scan]
+		}
+		if err := x.pickCube(&out[i], in, snapshot, params, own); err != nil {
 			return nil, err
 		}
 	}
@@ -206,8 +222,9 @@ func onePerSelect(all []cubeVerdicts, snapshot *connector.Snapshot) {
 	}
 }
 
-// pickCube chooses the cube of one SELECT, in finished form if possible.
-func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal) error {
+// pickCube chooses the cube of one SELECT, in finished form if possible. own is the
+// source of a joined table, or nil.
+func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.Snapshot, params map[string]constraint.Literal, own *source) error {
 	n := v.node
 	filter, residual, reason := n.bind(params)
 	if reason != "" {
@@ -234,7 +251,7 @@ func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.S
 				choice.Names = append(choice.Names, f.Name)
 			}
 		}
-		query, err := n.query(choice, filter)
+		query, err := n.query(choice, filter.And(n.narrowed(choice, own)))
 		if err != nil {
 			v.reason = err.Error()
 			continue
@@ -247,11 +264,32 @@ func (x *execution) pickCube(v *cubeVerdicts, in settings, snapshot *connector.S
 			v.verdicts = verdicts
 		}
 		if cube != nil {
-			v.pick = &cubePick{node: n, choice: choice, query: query, cube: cube}
+			v.pick = &cubePick{node: n, choice: choice, query: query, cube: cube, filter: filter}
+			if own != nil {
+				v.pick.narrowedBy = own.narrowedBy
+			}
 			return nil
 		}
 	}
 	return nil
+}
+
+// narrowed gives what is known of the dimensions of rows that find partners.
+func (n *cubeNode) narrowed(choice tree.Choice, own *source) predicate.Constraint {
+	var out predicate.Constraint
+	if own == nil {
+		return out
+	}
+	if own.narrowed.IsNone() {
+		return own.narrowed
+	}
+	for _, d := range choice.Dims() {
+		name := n.table.def.Columns[d.Index].Name
+		if domain, ok := own.narrowed.Domain(name); ok && d.Unit == "" {
+			out = out.And(predicate.Where(map[string]predicate.Domain{name: domain}))
+		}
+	}
+	return out
 }
 
 // bind splits WHERE into a constraint on the rows and conditions left for the groups.

@@ -17,13 +17,14 @@ import (
 )
 
 // runCubes answers a query with the help of cubes; nil when no cube helps, or when one
-// that was chosen cannot answer after all: then the tables do.
-func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+// that was chosen cannot answer after all: then the tables do. The sources are those of
+// the query if they were narrowed, else nil.
+func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot, params []any, sources []*source) (*output, error) {
 	literals, err := paramLiterals(p.params, params)
 	if err != nil {
 		return nil, err
 	}
-	all, err := x.pickCubes(p, in, snapshot, literals)
+	all, err := x.pickCubes(p, in, snapshot, literals, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,10 @@ func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot,
 	if len(picks) == 0 {
 		return nil, nil
 	}
-	out, err := x.answerFromCubes(p, in, snapshot, picks, params)
+	if sources == nil {
+		sources = p.boundSources(snapshot, in, literals)
+	}
+	out, err := x.answerFromCubes(p, in, snapshot, picks, params, sources)
 	if err != nil && x.ctx.Err() == nil && tablesMayAnswer(err) {
 		x.engine.opts.Log.Info("the table answers in place of a cube", "statement", x.text, "error", err)
 		return nil, nil
@@ -54,7 +58,7 @@ func tablesMayAnswer(err error) bool {
 	return false
 }
 
-func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Snapshot, picks []*cubePick, params []any) (*output, error) {
+func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Snapshot, picks []*cubePick, params []any, sources []*source) (*output, error) {
 	groups := make([]*groupSource, len(picks))
 	for i, pick := range picks {
 		g := &groupSource{x: x, snapshot: snapshot, pick: pick, noIndexes: !in.indexes}
@@ -79,11 +83,6 @@ func (x *execution) answerFromCubes(p *plan, in settings, snapshot *connector.Sn
 			return &output{schema: p.schema, rows: rows, cubes: picks, stats: func(s *Stats) { stats(s); s.FastPath = true }}, nil
 		}
 	}
-	literals, err := paramLiterals(p.params, params)
-	if err != nil {
-		return nil, err
-	}
-	sources := p.boundSources(snapshot, in, literals)
 	named := duckSources(sources)
 	for _, g := range groups {
 		named[g.pick.choice.Handle] = g
@@ -162,6 +161,11 @@ func (g *groupSource) compute(ctx context.Context) (*startree.Rows, error) {
 	return rows, nil
 }
 
+// maxListItems bounds the values that sets in groups hand to DuckDB, which keeps them all
+// until its own groups are done: more than that the table counts in less memory. Tests
+// have less.
+var maxListItems int64 = 4 << 20
+
 // start computes the groups, so that errors show before anything is sent, and names
 // their columns.
 func (g *groupSource) start() error {
@@ -170,6 +174,10 @@ func (g *groupSource) start() error {
 		return err
 	}
 	g.x.onEnd(rows.Close)
+	if items := rows.Items(); items > maxListItems {
+		return connector.Errorf(connector.CodeMemoryLimitExceeded, "the groups of table %s hold %d different values, more than the %d that are merged in a query",
+			g.pick.node.table.name, items, maxListItems)
+	}
 	names := groupColumns(g.pick.choice)
 	fields := rows.Schema().Fields()
 	if len(names) != len(fields) {

@@ -71,7 +71,8 @@ func TestCubeAnswers(t *testing.T) {
 		`SELECT sum(x) * 2 + 1, max(a), min(DISTINCT a), count(DISTINCT a), count(a) FROM t`,
 		`SELECT t.a, COUNT(*) AS "count", sum(default.t.x) FROM default.t GROUP BY t.a`, `SELECT q.a FROM t AS q GROUP BY q.a`,
 		`SELECT k, sum(v) FROM t AS z(k, l, q, n, v) GROUP BY k`,
-		`SELECT sum(x + 1), sum(a * x), sum(2 - x * a) FROM t WHERE a > 2`, `SELECT b, sum(x * (a - 3)) FROM t GROUP BY b`, `SELECT count(upper(b)), count(a + 1) FROM t`,
+		`SELECT sum(x + 1), sum(a * x), sum(2 - x * a) FROM t WHERE a > 2`, `SELECT b, sum(x * (a - 3)) FROM t GROUP BY b`, `SELECT upper(b), count(DISTINCT y) FROM t GROUP BY upper(b)`, `SELECT a, b, count(DISTINCT y) FROM t GROUP BY ROLLUP (a, b)`, `SELECT b, count(DISTINCT y) FILTER (WHERE a > 3) FROM t GROUP BY b`,
+		`SELECT count(upper(b)), count(a + 1) FROM t`,
 		`WITH q AS (SELECT 3 AS k) SELECT a, count(*) FROM t WHERE a > (SELECT k FROM q) GROUP BY a`, `SELECT a, count(*) FROM t WHERE a IN (SELECT a FROM t WHERE x > 100) GROUP BY a`,
 		`SELECT a, sum(x) FROM t GROUP BY a HAVING sum(x) > (SELECT avg(s) FROM (SELECT sum(x) AS s FROM t GROUP BY a))`,
 		`SELECT a, count(*) FROM t GROUP BY a UNION ALL SELECT 0, count(*) FROM t`,
@@ -91,4 +92,19 @@ func TestCubeAnswers(t *testing.T) {
 	require.Equal(t, "default.c", w.both(`INSERT INTO t SELECT a, NULL, NULL, NULL, sum(x), NULL, NULL, NULL FROM t WHERE a = 12345 GROUP BY a`))
 	require.NoError(t, w.conn.RefreshCube(t.Context(), connector.TableName{Table: "c"}))
 	require.Equal(t, "default.c", w.both(`SELECT a, count(*), sum(x), count(distinct y) FROM t GROUP BY a`))
+}
+
+// Goal: sets of groups that are too large to be merged are left to the table.
+// Method: a bound that the sets of the test reach, and one that they do not.
+func TestLargeSetsAreCountedByTheTable(t *testing.T) {
+	w := newCubeWorld(t)
+	w.exec(`CREATE CUBE c ON t WITH (AGGREGATIONS = (count(DISTINCT y)), GROUP = (a, b))`)
+	w.exec(`INSERT INTO CUBE c`)
+	const query = `SELECT upper(b), count(DISTINCT y) FROM t GROUP BY upper(b)`
+	require.Equal(t, "default.c", w.both(query))
+	before := maxListItems
+	maxListItems = 80
+	defer func() { maxListItems = before }()
+	require.Empty(t, w.both(query))
+	require.Equal(t, "default.c", w.both(`SELECT upper(b), count(DISTINCT y) FROM t WHERE b = 'b1' GROUP BY upper(b)`))
 }

@@ -168,7 +168,7 @@ func (x *execution) explainPlan(e *explanation, p *plan, run explainRun) error {
 			sources = out.sources
 		}
 	}
-	cubes, err := x.explainCubes(p, run.in, run.snapshot, values)
+	cubes, err := x.explainCubes(p, run.in, run.snapshot, values, sources)
 	if err != nil {
 		return err
 	}

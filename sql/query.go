@@ -33,8 +33,15 @@ func (x *execution) hold() *connector.Snapshot {
 
 // runPlan answers a query: directly if it can be, else by DuckDB.
 func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, params []any) (*output, error) {
+	var sources []*source
 	if in.cubes && p.cubes != nil {
-		if out, err := x.runCubes(p, in, snapshot, params); out != nil || err != nil {
+		var err error
+		if in.indexes && p.cubes.joins() { // the keys of other tables choose cells too
+			if sources, err = x.narrowedSources(p, in, snapshot, params); err != nil {
+				return nil, err
+			}
+		}
+		if out, err := x.runCubes(p, in, snapshot, params, sources); out != nil || err != nil {
 			return out, err
 		}
 	}
@@ -47,17 +54,26 @@ func (x *execution) runPlan(p *plan, in settings, snapshot *connector.Snapshot, 
 			return out, err
 		}
 	}
+	if sources == nil {
+		var err error
+		if sources, err = x.narrowedSources(p, in, snapshot, params); err != nil {
+			return nil, err
+		}
+	}
+	return x.runEngine(p, sources, params)
+}
+
+// narrowedSources makes the sources with their constraints, and narrows them.
+func (x *execution) narrowedSources(p *plan, in settings, snapshot *connector.Snapshot, params []any) ([]*source, error) {
 	literals, err := paramLiterals(p.params, params)
 	if err != nil {
 		return nil, err
 	}
 	sources := p.boundSources(snapshot, in, literals)
 	if in.indexes {
-		if err := x.narrow(p.query.Links, sources); err != nil {
-			return nil, err
-		}
+		err = x.narrow(p.query.Links, sources)
 	}
-	return x.runEngine(p, sources, params)
+	return sources, err
 }
 
 // boundSources makes the sources with their constraints.

@@ -2,7 +2,9 @@ package startree
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
 
 	"github.com/memconn/memconn/predicate"
@@ -289,6 +292,39 @@ func TestPartialAddsUp(t *testing.T) {
 	requireSame(t, want, got, 1, "partial")
 	_, err := Run(t.Context(), RunRequest{Env: c.w.Env, Base: c.base, BaseParts: c.parts, Query: &Query{Aggregates: []Aggregate{{ApproxDistinct, colX}}, Partial: true}})
 	require.ErrorIs(t, err, ErrNotPartial)
+}
+
+// Goal: a batch of a partial answer holds few items of lists, and none is lost.
+// Method: a bound of 5 items; every batch is within it or of one row, and all batches
+// together are what one batch without the bound is.
+func TestPartialListsComeInSmallBatches(t *testing.T) {
+	c := smallCube(t, randomRows(rand.New(rand.NewPCG(3, 9)), 300)...)
+	query := &Query{GroupBy: []Dimension{{Column: colA}, {Column: colB}}, Aggregates: []Aggregate{{CountDistinct, colX}, {Func: CountStar}}, Partial: true}
+	request := RunRequest{Env: c.w.Env, Base: c.base, BaseParts: c.parts, Query: query}
+	want, _ := answer(t, request)
+	before := batchItems
+	batchItems = 5
+	defer func() { batchItems = before }()
+	got, _ := answer(t, request)
+	require.ElementsMatch(t, want, got)
+	rows, err := Run(t.Context(), request)
+	require.NoError(t, err)
+	defer rows.Close()
+	left, batches := rows.Items(), 0
+	for {
+		batch, err := rows.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		items := int64(batch.Column(2).(*array.List).ListValues().Len())
+		require.True(t, items <= 5 || batch.NumRows() == 1, "%d items in %d rows", items, batch.NumRows())
+		left -= items
+		batches++
+		batch.Release()
+	}
+	require.Zero(t, left)
+	require.Greater(t, batches, 3)
 }
 
 // TestMatchReasons says for people why a cube does not answer.

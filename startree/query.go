@@ -89,6 +89,40 @@ func (p *queryPlan) keyForms() []form {
 	return out
 }
 
+// batchItems bounds the items of the lists in one batch of a partial answer, which may
+// hold many more than its rows. Tests have less.
+var batchItems int64 = 1 << 18
+
+// lists says whether the answer has lists: sets in partial form.
+func (p *queryPlan) lists() bool {
+	return p.query.Partial && slices.ContainsFunc(p.query.Aggregates, func(a Aggregate) bool { return a.Func == CountDistinct })
+}
+
+// items is the number of items in the lists of a group.
+func (p *queryPlan) items(g *groups, id uint32) int64 {
+	var items int64
+	for _, a := range p.query.Aggregates {
+		if a.Func == CountDistinct {
+			items += g.accs[p.spec(a.needs()[0])].(*setAcc).count(id)
+		}
+	}
+	return items
+}
+
+// fitting gives the first of some groups whose lists fit a batch, at least one.
+func (p *queryPlan) fitting(g *groups, order []uint32) []uint32 {
+	if !p.lists() {
+		return order
+	}
+	left := batchItems
+	for i, id := range order {
+		if left -= p.items(g, id); left < 0 && i > 0 {
+			return order[:i]
+		}
+	}
+	return order
+}
+
 // cubePlan is how the cells of one cube answer a query.
 type cubePlan struct {
 	*queryPlan

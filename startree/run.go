@@ -55,6 +55,9 @@ type Rows struct {
 	groups *groups
 	next   int
 	stats  RunStats
+	// The answer in place of groups, where cells need no grouping, and its memory.
+	ready []arrow.RecordBatch
+	mem   *spill.Reservation
 }
 
 // resultRows is the number of rows of a result batch.
@@ -93,6 +96,9 @@ func Run(ctx context.Context, r RunRequest) (*Rows, error) {
 
 // fill reads everything.
 func (r *Rows) fill(ctx context.Context, q RunRequest) error {
+	if q.Coverage.cellsAreGroups() {
+		return r.fillDirect(ctx, q)
+	}
 	feeds, err := r.feeds(q)
 	defer func() {
 		for _, f := range feeds {
@@ -187,16 +193,30 @@ func (r *Rows) Schema() *arrow.Schema { return r.schema }
 // Stats says what was read.
 func (r *Rows) Stats() RunStats { return r.stats }
 
+// Items is the number of items in all lists of a partial answer.
+func (r *Rows) Items() int64 {
+	var items int64
+	if r.groups != nil && r.plan.lists() {
+		for id := range r.groups.n {
+			items += r.plan.items(r.groups, uint32(id))
+		}
+	}
+	return items
+}
+
 // Next gives the next batch, which the caller releases, or io.EOF. The groups come
 // in no particular order.
 func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if r.mem != nil {
+		return r.nextReady()
+	}
 	if r.groups == nil || r.next >= r.groups.n {
 		return nil, io.EOF
 	}
-	order := sequence(r.next, min(r.next+resultRows, r.groups.n))
+	order := r.plan.fitting(r.groups, sequence(r.next, min(r.next+resultRows, r.groups.n)))
 	r.next += len(order)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, r.schema)
 	defer b.Release()
@@ -227,4 +247,9 @@ func (r *Rows) Close() {
 		r.groups.release()
 		r.groups = nil
 	}
+	for _, batch := range r.ready {
+		batch.Release()
+	}
+	r.ready = nil
+	r.mem.Release()
 }

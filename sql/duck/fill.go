@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
@@ -52,6 +53,8 @@ func fillerOf(t arrow.DataType) (filler, error) {
 		return decimalFiller(t.Precision, 16), nil
 	case *arrow.Decimal256Type:
 		return decimalFiller(t.Precision, 32), nil
+	case *arrow.ListType:
+		return listFiller(t)
 	case arrow.ExtensionType:
 		if isUUID(t) {
 			return fillUUID, nil
@@ -63,7 +66,7 @@ func fillerOf(t arrow.DataType) (filler, error) {
 // isVariable says whether rowsWithin has to look at a column.
 func isVariable(t arrow.DataType) bool {
 	switch t.ID() {
-	case arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY:
+	case arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY, arrow.LIST:
 		return true
 	}
 	return false
@@ -73,6 +76,9 @@ func isVariable(t arrow.DataType) bool {
 func rowsWithin(arr arrow.Array, lo, n, maxBytes int) int {
 	if t, ok := arr.DataType().(*arrow.FixedSizeBinaryType); ok {
 		return max(1, min(n, maxBytes/max(t.ByteWidth, 1)))
+	}
+	if lists, ok := arr.(*array.List); ok {
+		return listsWithin(lists, lo, n, maxBytes)
 	}
 	offsets := offsetsOf(arr, lo, n)
 	first := int(offsets[0])

@@ -45,6 +45,16 @@ func toLogicalType(t arrow.DataType) (bindings.LogicalType, error) {
 			break
 		}
 		return bindings.CreateDecimalType(uint8(precision), uint8(scale)), nil
+	case *arrow.ListType:
+		if t.Elem().ID() == arrow.LIST {
+			break
+		}
+		item, err := toLogicalType(t.Elem())
+		if err != nil {
+			break
+		}
+		defer bindings.DestroyLogicalType(&item)
+		return bindings.CreateListType(item), nil
 	case arrow.ExtensionType:
 		if isUUID(t) {
 			return bindings.CreateLogicalType(bindings.TypeUUID), nil

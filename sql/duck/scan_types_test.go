@@ -175,7 +175,8 @@ func TestScanRefusesTypes(t *testing.T) {
 	for _, typ := range []arrow.DataType{
 		&arrow.Decimal256Type{Precision: 39, Scale: 0},
 		&arrow.Decimal128Type{Precision: 5, Scale: -1},
-		arrow.ListOf(arrow.PrimitiveTypes.Int64),
+		arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
+		arrow.ListOf(arrow.Null),
 		arrow.FixedWidthTypes.MonthDayNanoInterval,
 		arrow.Null,
 	} {

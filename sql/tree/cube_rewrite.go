@@ -326,6 +326,9 @@ func (w *rewriter) merge(a GroupAggregate, o object) any {
 		rows := scalarCall("nullif", false, sum(w.state(a, 1)), integerConstant(0))
 		return named(scalarCall("/", true, double.cast(sum(w.state(a, 0))), double.cast(rows)), o)
 	}
+	if a.Function == "count_distinct" {
+		return named(w.distinct(a, filter), o)
+	}
 	w.fail("%s of groups cannot be merged", strings.ReplaceAll(a.Function, "_", " "))
 	return o
 }

@@ -141,6 +141,13 @@ func (w *rewriter) countOf(o object, name string) any {
 	return named(Target{Type: "BIGINT"}.cast(orZero(f)), o)
 }
 
+// distinct counts the different values of groups that hold them as lists.
+func (w *rewriter) distinct(a GroupAggregate, filter any) object {
+	lists := aggregateCall("list", w.state(a, 0))
+	lists["filter"] = filter
+	return Target{Type: "BIGINT"}.cast(orZero(aggregateCall("list_unique", aggregateCall("flatten", lists))))
+}
+
 // rows refers to the number of rows of a group.
 func (w *rewriter) rows() object {
 	return w.state(GroupAggregate{Function: "count_star", Index: -1}, 0)
