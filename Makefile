@@ -10,7 +10,10 @@ TPC_PYTHON := build/tpc/venv/bin/python
 TPC_SMALL  := build/tpc/small/ready
 TPC_LARGE  := build/tpc/large/ready
 
-.PHONY: build demo test test-long test-clients test-tpc tpc-data check lint bench clean
+# How long each fuzz target runs in `make fuzz`.
+FUZZTIME ?= 30s
+
+.PHONY: build demo test test-long fuzz test-clients test-tpc tpc-data check lint bench clean
 
 build: ## the server and client, bin/memconn
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/memconn ./cmd/memconn
@@ -23,8 +26,16 @@ test: tpc-data ## every test, with the race detector
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /integration)
 	$(GO) test -race -timeout 20m -count=1 ./integration # runs binaries that Go's test cache does not know
 
-test-long: tpc-data ## the same with more rounds of the random, fault and crash tests, and ten minutes of mixed load
-	TEST_LONG=1 RAPID_CHECKS=1000 $(GO) test -race -timeout 120m -count=1 ./...
+test-long: tpc-data ## the same with many rounds of the random, fault and crash tests, and ten minutes of mixed load; docs/testing.md
+	TEST_LONG=1 RAPID_CHECKS=500 $(GO) test -race -timeout 60m -count=1 ./...
+
+fuzz: ## every fuzz target in turn, for FUZZTIME each
+	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | cut -d' ' -f2 | while read -r target; do \
+			echo "$$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+		done || exit 1; \
+	done
 
 test-clients: .venv/ready ## ADBC and pyarrow, from PyPI, against the real server
 	TEST_PYTHON=$(CURDIR)/.venv/bin/python $(GO) test -race -timeout 10m -tags clients -run TestPythonClients ./integration

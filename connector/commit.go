@@ -3,6 +3,7 @@ package connector
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -70,7 +71,11 @@ func (p *publisher) publish(plan planFunc) error {
 	p.mu.leading = true
 	p.mu.Unlock()
 	if !lead {
-		lead = <-w.wake
+		if lead = <-w.wake; lead {
+			// Those who were answered a moment ago are about to come with their next change: let them run, so that
+			// one sync serves them too and not every second one.
+			runtime.Gosched()
+		}
 	}
 	if lead {
 		p.lead(w)
@@ -95,6 +100,11 @@ func (p *publisher) lead(own *pending) {
 		p.publishBatch(batch)
 		p.turn.Unlock()
 	}
+	for _, w := range batch { // before the next leader wakes, who gives way to them
+		if w != own {
+			w.wake <- false
+		}
+	}
 	p.mu.Lock()
 	if len(p.mu.queue) > 0 {
 		p.mu.queue[0].wake <- true
@@ -102,11 +112,6 @@ func (p *publisher) lead(own *pending) {
 		p.mu.leading = false
 	}
 	p.mu.Unlock()
-	for _, w := range batch {
-		if w != own {
-			w.wake <- false
-		}
-	}
 }
 
 // publishBatch makes one synced metadata batch and one visible version of all

@@ -171,7 +171,7 @@ func reopen(t testing.TB, fs vfs.FS, possible []state, context string) {
 // TestCrashAtRandomPoints clones the disk as a crash would leave it, at file system
 // calls all over a scripted life with background jobs, and reopens each clone.
 func TestCrashAtRandomPoints(t *testing.T) {
-	for seed := range uint64(longer(1, 25)) {
+	for seed := range uint64(longer(1, 10)) {
 		t.Run(fmt.Sprintf("commit, seed %d", seed), func(t *testing.T) { crashTest(t, spill.DurabilityCommit, seed) })
 		// Metadata that is synced late may be lost from some point on, but what is left
 		// must be a state that once was.

@@ -2,9 +2,7 @@ package connector
 
 import (
 	"fmt"
-	"slices"
 	"sort"
-	"strings"
 
 	"github.com/memconn/memconn/table"
 )
@@ -28,25 +26,16 @@ func countBelow(barriers []uint64, n uint64) int {
 	return sort.Search(len(barriers), func(i int) bool { return barriers[i] >= n })
 }
 
-// partitionOf names the values that all rows of the part have in the columns by which
-// the table is partitioned. A part that is not proven to have one value in each is alone
-// in its partition, and so it is never joined with another.
+// partitionOf names the partition that the rows of the part belong to. A part that does not know is alone in its
+// partition, and so it is never joined with another.
 func partitionOf(p *table.Part, d *table.Definition) string {
-	var name strings.Builder
-	for _, id := range d.Properties.PartitionedBy {
-		z, ok := p.Zone(id)
-		switch {
-		case !ok && slices.Contains(p.Columns(), id):
-			return fmt.Sprintf("part %d", p.ID())
-		case !ok || z.Values() == 0: // a column that the part lacks is NULL
-			name.WriteString("NULL,")
-		case z.Nulls == 0 && z.Bounded && z.MinExact && z.MaxExact && z.Min == z.Max:
-			fmt.Fprintf(&name, "%q,", z.Min)
-		default:
-			return fmt.Sprintf("part %d", p.ID())
-		}
+	if len(d.Properties.PartitionedBy) == 0 {
+		return ""
 	}
-	return name.String()
+	if name := p.Partition(); name != "" {
+		return name
+	}
+	return fmt.Sprintf("part %d", p.ID())
 }
 
 // joinable says whether all parts are of one group.

@@ -93,3 +93,19 @@ func sortJobs(infos []JobInfo) {
 		}
 	})
 }
+
+// nameOfTable says in words what a table is for errors about memory; "" for one that is
+// not of the newest version.
+func (c *Connector) nameOfTable(id uint64) string {
+	if c.catalog == nil { // while the metadata is read
+		return ""
+	}
+	t, ok := c.catalog.Current().TableByID(id)
+	if !ok {
+		return ""
+	}
+	if t.Def.CubeOf != 0 {
+		return "cube " + nameOf(t.Def).String()
+	}
+	return "table " + nameOf(t.Def).String()
+}

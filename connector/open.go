@@ -45,6 +45,7 @@ func (c *Connector) open(ctx context.Context) (err error) {
 			err = errors.Join(err, c.pool.Close())
 		}
 	}()
+	c.pool.NameTables(c.nameOfTable)
 	if o.EngineBytes > 0 {
 		if c.engine, err = c.pool.Reserve(ctx, spill.Owner{Class: spill.ClassEngine}, o.EngineBytes); err != nil {
 			return err

@@ -9,13 +9,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"github.com/memconn/memconn/spill/ipccheck"
 	"github.com/memconn/memconn/table"
 )
 
 // decodeRows reads an Arrow IPC stream. The batches point into it; the caller
 // releases them. The stream's checksum was verified by the metadata store; that its
-// offsets are in bounds is verified here, because a bad one would crash later.
+// counts and offsets are in bounds is verified here, because a bad one would take all memory or crash later.
 func decodeRows(stream []byte) ([]arrow.RecordBatch, error) {
+	if err := ipccheck.Stream(stream); err != nil {
+		return nil, fmt.Errorf("read stored rows: %w", err)
+	}
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
 		return nil, fmt.Errorf("read stored rows: %w", err)
@@ -24,11 +28,9 @@ func decodeRows(stream []byte) ([]arrow.RecordBatch, error) {
 	var batches []arrow.RecordBatch
 	for r.Next() {
 		b := r.RecordBatch()
-		for _, c := range b.Columns() {
-			if err := array.ValidateFull(c); err != nil {
-				releaseAll(batches)
-				return nil, fmt.Errorf("read stored rows: %w", err)
-			}
+		if err := validate(b); err != nil {
+			releaseAll(batches)
+			return nil, fmt.Errorf("read stored rows: %w", err)
 		}
 		b.Retain()
 		batches = append(batches, b)
@@ -38,6 +40,21 @@ func decodeRows(stream []byte) ([]arrow.RecordBatch, error) {
 		return nil, fmt.Errorf("read stored rows: %w", err)
 	}
 	return batches, nil
+}
+
+// validate looks over every offset and text of a batch.
+func validate(b arrow.RecordBatch) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // Arrow's own check panics on some offsets
+			err = fmt.Errorf("malformed: %v", p)
+		}
+	}()
+	for _, c := range b.Columns() {
+		if err := array.ValidateFull(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func releaseAll(batches []arrow.RecordBatch) {

@@ -37,6 +37,10 @@ type smallRows struct {
 	buffer bytes.Buffer
 	writer *ipc.Writer
 	held   *spill.Reservation
+	// only is the one batch that came, held so that its rows need not be read back from the stream; nil when there were
+	// more, or when it holds on to more memory than small rows may take.
+	only      arrow.RecordBatch
+	onlyBytes int64
 }
 
 // Append takes a batch, which is only borrowed. Columns are matched by name without
@@ -122,11 +126,37 @@ func (r *smallRows) add(ctx context.Context, w *Write, batch arrow.RecordBatch) 
 		}
 		r.held = held
 		r.writer = ipc.NewWriter(&r.buffer, ipc.WithSchema(batch.Schema()))
+		if n := heldBytes(batch); n <= w.c.options.SmallInsertBytes {
+			batch.Retain()
+			r.only, r.onlyBytes = batch, n
+		}
+	} else {
+		r.forgetOnly()
 	}
 	if err := r.writer.Write(batch); err != nil {
 		return err
 	}
-	return r.held.Resize(ctx, int64(r.buffer.Cap()))
+	return r.held.Resize(ctx, int64(r.buffer.Cap())+r.onlyBytes)
+}
+
+func (r *smallRows) forgetOnly() {
+	if r.only != nil {
+		r.only.Release()
+	}
+	r.only, r.onlyBytes = nil, 0
+}
+
+// heldBytes is the memory that is not freed while somebody holds the batch.
+func heldBytes(batch arrow.RecordBatch) int64 {
+	var n int64
+	for _, c := range batch.Columns() {
+		for _, b := range c.Data().Buffers() {
+			if b != nil {
+				n += int64(b.Cap())
+			}
+		}
+	}
+	return n
 }
 
 // finish ends the stream and gives its bytes, which the reservation counts; both nil
@@ -139,11 +169,13 @@ func (r *smallRows) finish() ([]byte, *spill.Reservation, error) {
 		return nil, nil, err
 	}
 	stream, held := r.buffer.Bytes(), r.held
+	r.forgetOnly()
 	*r = smallRows{}
 	return stream, held, nil
 }
 
 func (r *smallRows) discard() {
+	r.forgetOnly()
 	if r.held != nil {
 		r.held.Release()
 	}
@@ -225,12 +257,29 @@ func (s *PageSink) endLanesLocked(ctx context.Context) error {
 
 // endSmallLocked makes a memory part of a lane's small rows.
 func (s *PageSink) endSmallLocked(ctx context.Context, l *lane) error {
+	only := l.small.only
+	if only != nil {
+		only.Retain()
+		defer only.Release()
+	}
 	stream, held, err := l.small.finish()
 	if err != nil || stream == nil {
 		return err
 	}
-	p, err := memoryPart(ctx, s.w.c.env, s.w.def, s.w.c.ids.take(), stream)
+	var p *table.Part
+	if id := s.w.c.ids.take(); only != nil {
+		p, err = table.NewMemoryPart(ctx, s.w.c.env, s.w.def, id, []arrow.RecordBatch{only})
+	} else {
+		p, err = memoryPart(ctx, s.w.c.env, s.w.def, id, stream)
+	}
+	if err == nil {
+		err = held.Resize(ctx, int64(cap(stream))) // the batch is given back
+	}
 	if err != nil {
+		if p != nil {
+			p.Obsolete()
+			p.Drop()
+		}
 		held.Release()
 		return err
 	}

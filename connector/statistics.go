@@ -39,26 +39,27 @@ func (c ColumnStatistics) NullsFraction(rows int64) float64 {
 	return float64(c.Nulls) / float64(rows)
 }
 
-// Statistics gives the table's statistics from memory. Rows of a part that cannot be
-// opened count in Rows only.
+// Statistics gives the table's statistics, from memory but for the sketches of small
+// parts. Rows of a part that cannot be opened count in Rows only.
 func (t *Table) Statistics() TableStatistics {
-	out := TableStatistics{Rows: t.state.Rows, Columns: make([]ColumnStatistics, 0, len(t.state.Def.Columns))}
-	for i := range t.state.Def.Columns {
-		out.Columns = append(out.Columns, t.columnStatistics(&t.state.Def.Columns[i]))
+	columns := t.state.Def.Columns
+	ids, sums := make([]table.ColumnID, len(columns)), make([]table.ColumnStatistics, len(columns))
+	for i := range columns {
+		ids[i], sums[i].Known = columns[i].ID, true
+	}
+	for _, p := range t.state.Parts {
+		for i, s := range p.Statistics(context.Background(), ids) {
+			sums[i] = sums[i].Merge(s)
+		}
+	}
+	out := TableStatistics{Rows: t.state.Rows, Columns: make([]ColumnStatistics, 0, len(columns))}
+	for i := range columns {
+		out.Columns = append(out.Columns, columnStatistics(&columns[i], sums[i]))
 	}
 	return out
 }
 
-func (t *Table) columnStatistics(c *table.Column) ColumnStatistics {
-	sum := table.ColumnStatistics{Known: true}
-	for _, p := range t.state.Parts {
-		s, ok := p.Statistics(c.ID)
-		if !ok {
-			sum.Known = false
-			continue
-		}
-		sum = sum.Merge(s)
-	}
+func columnStatistics(c *table.Column, sum table.ColumnStatistics) ColumnStatistics {
 	out := ColumnStatistics{Column: c.Name, DataSize: sum.Bytes, Nulls: sum.Zone.Nulls, Distinct: -1}
 	if sum.Known {
 		// A sketch may err upwards beyond what is possible.

@@ -300,7 +300,7 @@ func (w *twin) check(t *rapid.T) {
 
 // TestTwin compares random lives of a connector with a plain model.
 func TestTwin(t *testing.T) {
-	rounds.Check(t, 25, 1000, func(t *rapid.T) {
+	rounds.Check(t, 25, 400, func(t *rapid.T) {
 		fs := vfs.NewMem()
 		w := &twin{fs: fs, options: hostile(fs), schemas: map[string]bool{"default": true}, model: map[connector.TableName][]int64{}}
 		w.options.Codec = rapid.SampledFrom([]spill.Codec{spill.CodecLZ4, spill.CodecNone, spill.CodecZstd}).Draw(t, "codec")

@@ -36,11 +36,11 @@ WITH (sorted_by = ARRAY['seq'], index_columns = ARRAY['writer'])`
 func TestKillRightAfterTheAcknowledgedCommit(t *testing.T) {
 	_, flights, _ := newOracle(t)
 	dir := filepath.Join(t.TempDir(), "data")
-	s := start(t, dir, "--memory-budget", "1GiB")
+	s := startPlain(t, dir, "--memory-budget", "1GiB")
 	s.memconn(t, "load", flights, "--table", "flights", "--sorted-by", "origin,date", "--index", "destination")
 	s.kill()
 	verify(t, dir)
-	s = start(t, dir, "--memory-budget", "1GiB")
+	s = startPlain(t, dir, "--memory-budget", "1GiB")
 	o, _, _ := newOracle(t)
 	for _, query := range []string{"SELECT count(*), sum(delay), min(date), max(origin) FROM flights", "SELECT origin, count(*) FROM flights GROUP BY origin"} {
 		want, err := o.rows(t.Context(), query)

@@ -151,8 +151,9 @@ func requireCloseRows(t *testing.T, want, got []string) {
 
 var treeTable = regexp.MustCompile(`"table_name":"(\w+)"`)
 
-// explainTPC demands that EXPLAIN names the scan of every table in the query, as
-// DuckDB's parser sees them.
+// explainTPC demands that EXPLAIN says who answers, names the scan of every table in the
+// query, as DuckDB's parser sees them, with its constraint and columns, and gives DuckDB's
+// own plan where DuckDB answers.
 func explainTPC(t *testing.T, o *oracle, s *server, query string, tables map[string]string) {
 	t.Helper()
 	query = strings.TrimSuffix(strings.TrimSpace(query), ";")
@@ -167,7 +168,15 @@ func explainTPC(t *testing.T, o *oracle, s *server, query string, tables map[str
 		}
 	}
 	require.Positive(t, named)
+	require.Regexp(t, `^(Fast path: (aggregate|groups|scan|ordered scan)|Engine: DuckDB)\n`, plan)
+	require.Equal(t, strings.HasPrefix(plan, "Engine"), strings.Contains(plan, "\nDuckDB's plan\n"))
+	scans := strings.Count(plan, "\n  Scan ")
+	require.GreaterOrEqual(t, scans, named)
+	require.Len(t, scanTold.FindAllString(plan, -1), scans, plan)
 }
+
+// scanTold is what EXPLAIN tells of a scan.
+var scanTold = regexp.MustCompile(`\n  Scan default\.\w+( as \w+)?\n    constraint: [^\n]+ \((exact|superset)\)\n    columns: [^\n]*\n    estimated rows: \d+ of \d+`)
 
 func sortedKeys(m map[string]string) []string {
 	keys := make([]string, 0, len(m))

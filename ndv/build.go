@@ -17,12 +17,17 @@ import (
 	"github.com/memconn/memconn/predicate"
 )
 
-// slots of the table that collects codes while they are few; twice as many as codes.
-const slots = 2 * maxSparse
+const (
+	// slots of the table that collects codes while they are few; twice as many as codes.
+	slots = 2 * maxSparse
+	// fewValues is up to how many values an array has no use for a memory of recent words: clearing that costs more.
+	fewValues = 64
+)
 
 // builder collects the hashes of one array.
 type builder struct {
 	codes   [slots]uint32 // open addressing; 0 is free, which no code is
+	size    uint64        // slots in use, a power of two: an array of few values clears and reads few
 	n       int
 	isDense bool
 	dense   [registers]uint8
@@ -36,7 +41,11 @@ func Of(arr arrow.Array) *Sketch {
 	b := builders.Get().(*builder)
 	defer builders.Put(b)
 	b.n, b.isDense = 0, false
-	clear(b.codes[:])
+	b.size = slots
+	if n := arr.Len(); n < maxSparse {
+		b.size = 2 << bits.Len(uint(n)) // more than twice as many as values
+	}
+	clear(b.codes[:b.size])
 	b.addAll(predicate.Storage(arr))
 	return b.sketch()
 }
@@ -46,7 +55,7 @@ func (b *builder) sketch() *Sketch {
 		return &Sketch{dense: slices.Clone(b.dense[:])}
 	}
 	s := &Sketch{sparse: make([]uint32, 0, b.n)}
-	for _, c := range b.codes {
+	for _, c := range b.codes[:b.size] {
 		if c != 0 {
 			s.sparse = append(s.sparse, c)
 		}
@@ -74,8 +83,9 @@ func raise(r *[registers]uint8, h uint64) {
 
 func (b *builder) addCode(h uint64) {
 	c := code(h)
-	i := h & (slots - 1)
-	for ; b.codes[i] != 0; i = (i + 1) & (slots - 1) {
+	last := b.size - 1
+	i := h & last
+	for ; b.codes[i] != 0; i = (i + 1) & last {
 		if b.codes[i] == c {
 			return
 		}
@@ -178,10 +188,22 @@ func (b *builder) addWith(arr arrow.Array, hash func(i int) uint64) {
 	}
 }
 
-// addWords is addWith for plain words. While values are few, words that came a moment ago
-// are passed over; later, runs of one word, which sorted pages hold.
+// addWords is addWith for plain words.
 func addWords[T uint8 | uint16 | uint32 | uint64](b *builder, arr arrow.Array, values []T) {
 	nulls, offset := nullBits(arr), arr.Data().Offset()
+	if len(values) > fewValues {
+		addManyWords(b, values, nulls, offset)
+		return
+	}
+	for i, v := range values {
+		if nulls == nil || bitutil.BitIsSet(nulls, offset+i) {
+			b.addCode(mix(uint64(v)))
+		}
+	}
+}
+
+// addManyWords passes over words that came a moment ago while different values are few; later, runs of one word, which sorted pages hold.
+func addManyWords[T uint8 | uint16 | uint32 | uint64](b *builder, values []T, nulls []byte, offset int) {
 	var recent [256]T
 	recent[0] = 1 // a 0 that was not seen
 	i := 0

@@ -3,6 +3,7 @@ package ndv
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -75,6 +76,30 @@ func TestPartitionDoesNotMatter(t *testing.T) {
 		require.Equal(t, whole.AppendTo(nil), back.AppendTo(nil))
 		require.LessOrEqual(t, whole.MemBytes(), int64(5000))
 	})
+}
+
+// Goal: how many values an array has decides only where they are collected. Method: at and around the bounds, with NULLs and
+// without, the sketch of an array has the code of each value, as the hash says it.
+func TestFewValuesAreCollectedAlike(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3, fewValues - 1, fewValues, fewValues + 1, maxSparse - 1, maxSparse} {
+		for _, gap := range []int{1, 3} { // every value, or NULL in between
+			b := array.NewInt64Builder(memory.DefaultAllocator)
+			var codes []uint32
+			for i := range n {
+				if i%gap != 0 {
+					b.AppendNull()
+					continue
+				}
+				b.AppendValues([]int64{int64(i)}, nil)
+				codes = append(codes, code(mix(uint64(i))))
+			}
+			slices.Sort(codes)
+			s := Of(b.NewArray())
+			require.Nil(t, s.dense)
+			require.Equal(t, len(codes), len(s.sparse), "%d values, gap %d", n, gap)
+			require.True(t, slices.Equal(slices.Compact(codes), s.sparse))
+		}
+	}
 }
 
 // TestEqualValuesCountOnce makes arrays of three different values, a NULL, and all of them

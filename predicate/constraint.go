@@ -37,6 +37,17 @@ func Where(domains map[string]Domain) Constraint {
 	return c
 }
 
+// WhereColumn is Where of one column, without a map of the caller's to copy.
+func WhereColumn(name string, d Domain) Constraint {
+	switch {
+	case d.IsNone():
+		return Impossible()
+	case d.IsAll():
+		return Constraint{}
+	}
+	return Constraint{domains: map[string]Domain{name: d}}
+}
+
 // IsNone reports whether no row can satisfy c.
 func (c Constraint) IsNone() bool { return c.none }
 
@@ -52,6 +63,11 @@ func (c Constraint) Domain(column string) (Domain, bool) {
 
 // Columns gives the names of the constrained columns in ascending order.
 func (c Constraint) Columns() []string {
+	if len(c.domains) == 1 { // the usual point query: nothing to sort
+		for name := range c.domains {
+			return []string{name}
+		}
+	}
 	return slices.Sorted(maps.Keys(c.domains))
 }
 

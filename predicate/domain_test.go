@@ -239,6 +239,11 @@ func TestConstraint(t *testing.T) {
 	require.True(t, predicate.Where(map[string]predicate.Domain{"a": predicate.All(k)}).IsAll())
 	require.True(t, predicate.Where(map[string]predicate.Domain{"a": predicate.None(k), "b": five}).IsNone())
 
+	for _, d := range []predicate.Domain{five, six, predicate.All(k), predicate.None(k), predicate.OnlyNull(k)} {
+		require.Equal(t, predicate.Where(map[string]predicate.Domain{"a": d}), predicate.WhereColumn("a", d))
+	}
+	require.Equal(t, []string{"a"}, predicate.WhereColumn("a", five).Columns())
+
 	c := predicate.Where(map[string]predicate.Domain{"b": six, "a": five})
 	require.Equal(t, []string{"a", "b"}, c.Columns())
 	require.Equal(t, "a in {5} and b in {6,NULL}", c.String())

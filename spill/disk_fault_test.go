@@ -206,7 +206,7 @@ func recovered(t *testing.T, fs *vfs.MemFS, finished, named []uint64) {
 // Goal: power loss at any moment loses nothing acknowledged and leaves nothing half. Method: before every call that changes the
 // disk, clone it as a crash would leave it, with none and with half of what was not synced, and recover each clone.
 func TestCrashAtEveryChange(t *testing.T) {
-	for seed := range uint64(longer(1, 100)) {
+	for seed := range uint64(longer(1, 50)) {
 		crashAtEveryChange(t, seed)
 	}
 }

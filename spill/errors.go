@@ -3,6 +3,7 @@ package spill
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Errors that callers recognise with errors.Is.
@@ -40,12 +41,66 @@ type BudgetError struct {
 	Pinned int64
 	// Unspilled is the part of Used that is not on disk yet and so can't be evicted.
 	Unspilled int64
+	// Holders are who has most of Used, greatest first; at most holdersMax.
+	Holders []Holder
+	// Name gives the words for a table in messages, "" when it is not known; nil: no table has a name.
+	Name func(table uint64) string
 }
 
-// Error names the request, the budget and what holds it.
+// Holder is what one owner holds, in bytes.
+type Holder struct {
+	Owner Owner
+	Bytes int64
+}
+
+// holdersMax bounds the holders that an error names.
+const holdersMax = 4
+
+// Error names the request, the budget, who holds it, and what can be done.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("memory budget exceeded: %d bytes requested, %d of %d in use (%d pinned by readers, %d not yet on disk); "+
-		"retry when running work has ended, or raise memory.budget", e.Requested, e.Used, e.Budget, e.Pinned, e.Unspilled)
+	var b strings.Builder
+	fmt.Fprintf(&b, "memory budget exceeded: %d bytes requested, %d of %d in use (%d pinned by readers, %d not yet on disk", e.Requested, e.Used, e.Budget,
+		e.Pinned, e.Unspilled)
+	for i, h := range e.Holders {
+		if i == 0 {
+			b.WriteString("; most is held by")
+		} else {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s %d", e.describe(h.Owner), h.Bytes)
+	}
+	fmt.Fprintf(&b, "); retry when running work has ended, %sor raise memory.budget", e.advice())
+	return b.String()
+}
+
+func (e *BudgetError) describe(o Owner) string {
+	name := ""
+	if e.Name != nil && o.Table != 0 {
+		name = e.Name(o.Table)
+	}
+	switch {
+	case o.Table == 0:
+		return o.Class.String()
+	case name == "":
+		return fmt.Sprintf("%s of table number %d", o.Class, o.Table)
+	}
+	return fmt.Sprintf("%s of %s", o.Class, name)
+}
+
+// advice is what helps in particular, by who holds most.
+func (e *BudgetError) advice() string {
+	if len(e.Holders) == 0 {
+		return ""
+	}
+	switch h := e.Holders[0]; {
+	case h.Owner.Class == ClassEngine && h.Bytes > e.Budget/2:
+		return "lower memory.engine_share, "
+	case h.Owner.Class == ClassIndexes:
+		return "raise parts.page_rows, "
+	case e.Unspilled > e.Used/2:
+		return "load fewer rows at a time, "
+	}
+	return ""
 }
 
 // Is makes errors.Is(err, ErrBudget) true.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -226,6 +227,11 @@ func (m *Meta) openAt(gate *gateFS, path string, options *pebble.Options) (*pebb
 	}
 	if errors.Is(err, pebble.ErrDBNotPristine) || oserror.IsNotExist(err) {
 		return nil, fmt.Errorf("metadata: %w", errors.Join(err, &CorruptError{Path: m.path, Offset: -1, What: "metadata", Got: "missing files: " + err.Error(), Want: "all of them"}))
+	}
+	// The library has no kind for this error. Only one comparer and one merger were ever written, so other names are damage.
+	if err != nil && strings.Contains(err.Error(), " from file ") && strings.Contains(err.Error(), " from options ") {
+		damage := &CorruptError{Path: m.path, Offset: -1, What: "the OPTIONS file", Got: err.Error(), Want: "the names that every build writes"}
+		return nil, fmt.Errorf("metadata: %w", damage)
 	}
 	if err != nil {
 		return nil, m.describe(err)

@@ -256,6 +256,24 @@ func (f *PartFile) ReleaseSections() {
 	_ = f.mu.hold.Resize(context.Background(), dir.memBytes())
 }
 
+// ReadSections reads the sections from the file again, for what was released and is asked for rarely; they are the caller's, and
+// counted by nobody. Errors: those of OpenPart.
+func (f *PartFile) ReadSections(ctx context.Context) (map[string][]byte, error) {
+	if _, err := f.directory(); err != nil {
+		return nil, err
+	}
+	_, footer, t, err := f.readFooter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read sections of part %d: %w", f.id, err)
+	}
+	defer footer.release()
+	dir, err := decodeDirectory(footer.bytes, t.footerOffset)
+	if err != nil {
+		return nil, f.corrupt(t.footerOffset, "footer", err.Error(), "a footer")
+	}
+	return dir.footer.Sections, nil
+}
+
 // Bytes gives the length of the file.
 func (f *PartFile) Bytes() int64 {
 	f.mu.Lock()

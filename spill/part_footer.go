@@ -12,6 +12,8 @@ import (
 	// The canonical extension types must be registered, so that schemas read from disk have them.
 	_ "github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/memconn/memconn/spill/ipccheck"
 )
 
 // directory is a footer with the places of its pages and blobs.
@@ -93,7 +95,11 @@ func encodeSchema(s *arrow.Schema) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// decodeSchema is the inverse of encodeSchema.
 func decodeSchema(b []byte) (*arrow.Schema, error) {
+	if err := ipccheck.Stream(b); err != nil {
+		return nil, fmt.Errorf("decode schema: %w", err)
+	}
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("decode schema: %w", err)

@@ -81,6 +81,8 @@ type Pool struct {
 	maxWait time.Duration
 	// waiters counts the requests that wait for memory. Unpin reads it, so that it takes the mutex only when somebody waits.
 	waiters atomic.Int32
+	// names gives tables their names in errors.
+	names atomic.Pointer[func(table uint64) string]
 
 	mu struct {
 		sync.Mutex
@@ -244,7 +246,12 @@ func (p *Pool) budgetError(n int64) *BudgetError {
 // patienceLocked gives how much longer a request may wait, and the error for when that is nothing.
 func (p *Pool) patienceLocked(n int64, waited time.Duration) (time.Duration, *BudgetError) {
 	pinned, unspilled := p.heldLocked()
-	budgetErr := &BudgetError{Requested: n, Budget: p.budget, Used: p.usedLocked(), Pinned: pinned, Unspilled: unspilled}
+	budgetErr := &BudgetError{
+		Requested: n, Budget: p.budget, Used: p.usedLocked(), Pinned: pinned, Unspilled: unspilled, Holders: p.holdersLocked(),
+	}
+	if names := p.names.Load(); names != nil {
+		budgetErr.Name = *names
+	}
 	limit := p.maxWait
 	if pinned == 0 && p.mu.writing == 0 {
 		limit = min(limit, hopelessWait)

@@ -2,6 +2,7 @@ package spill_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,7 +28,14 @@ func TestBudgetErrorNamesWhatHoldsMemory(t *testing.T) {
 	require.ErrorIs(t, err, spill.ErrBudget)
 	var budget *spill.BudgetError
 	require.ErrorAs(t, err, &budget)
-	require.Equal(t, spill.BudgetError{Requested: 20 << 10, Budget: 100 << 10, Used: 90 << 10, Pinned: 40 << 10, Unspilled: 40 << 10}, *budget)
+	require.Equal(t, spill.BudgetError{
+		Requested: 20 << 10, Budget: 100 << 10, Used: 90 << 10, Pinned: 40 << 10, Unspilled: 40 << 10,
+		Holders: []spill.Holder{{spill.Owner{Class: spill.ClassEngine, Table: 3}, 50 << 10}, {spill.Owner{}, 40 << 10}},
+	}, *budget)
+	require.Contains(t, err.Error(), "most is held by engine of table number 3 51200, pages 40960); retry when running work has ended, lower memory.engine_share, or raise")
+	p.NameTables(func(table uint64) string { return fmt.Sprint("table t", table) })
+	_, err = p.Reserve(ctx, spill.Owner{}, 20<<10)
+	require.ErrorContains(t, err, "engine of table t3 51200")
 	_, err = p.Reserve(ctx, spill.Owner{}, 101<<10)
 	require.ErrorIs(t, err, spill.ErrBudget, "more than there ever can be")
 	_, err = p.Reserve(ctx, spill.Owner{}, -1)

@@ -20,15 +20,14 @@ type cubeEdge struct {
 // runCubeEdges runs each case with tables of its own. Cubes answer wherever they can, also where the table is shorter.
 func runCubeEdges(t *testing.T, edges []cubeEdge) {
 	t.Helper()
-	w := newWorld(t, Options{})
-	w.session.mu.anyCube = true
+	w := newManualCubeWorld(t)
 	for _, e := range edges {
 		t.Run(e.name, func(t *testing.T) {
 			outer := w.t
 			w.t = t
 			defer func() {
 				w.t = outer
-				for _, name := range []string{"t", "u"} {
+				for _, name := range []string{"t", "u", "orders", "nation"} {
 					w.exec("DROP TABLE IF EXISTS " + name)
 				}
 			}()

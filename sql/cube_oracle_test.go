@@ -31,7 +31,7 @@ type cubeRound struct {
 
 // columns of the random table: small domains, NULL everywhere. The doubles of mf are multiples of 1/1024 below 2^31, whose
 // sums over all rows are exact in every order.
-const cubeColumns = `(i INTEGER, s VARCHAR, ts TIMESTAMP, dy DATE, ok BOOLEAN, de DECIMAL(6,2), fl DOUBLE, big BIGINT, m INTEGER, md DECIMAL(8,3), mf DOUBLE)`
+const cubeColumns = `(i INTEGER, s VARCHAR, ts TIMESTAMP, dy DATE, ok BOOLEAN, de DECIMAL(6,2), fl DOUBLE, big BIGINT, m INTEGER, md DECIMAL(8,3), mf DOUBLE, nn INTEGER NOT NULL)`
 
 // batch writes rows: every column is NULL now and then.
 func (c *cubeRound) batch(table string) {
@@ -46,7 +46,7 @@ func (c *cubeRound) batch(table string) {
 		null(part(6)+" - 2", 9), null("['', 'a', 'A1', 'A10', 'b', 'é'][1 + "+part(7)+"]", 8),
 		null("TIMESTAMP '2023-12-25 22:00:00' + INTERVAL ("+part(90)+") HOUR", 11), null("DATE '2024-02-20' + "+part(25), 12), null(part(2)+" = 0", 5),
 		null(part(4)+" / 4.0", 7), null("['-0.0', '0', '1.5', 'NaN', 'inf', '-2'][1 + "+part(13)+" % 6]::DOUBLE", 14),
-		null(part(1000)+" * 9000000000000000", 10), null(part(50)+" - 25", 6), null(part(997)+" / 8.0", 15), null("[1073741824.125, -1073741824.125, 0.25, 3, -7, 0.0009765625][1 + "+part(19)+" % 6]::DOUBLE", 16),
+		null(part(1000)+" * 9000000000000000", 10), null(part(50)+" - 25", 6), null(part(997)+" / 8.0", 15), null("[1073741824.125, -1073741824.125, 0.25, 3, -7, 0.0009765625][1 + "+part(19)+" % 6]::DOUBLE", 16), part(23),
 	}, ", ") + fmt.Sprintf(" FROM range(%d) r(n)", n))
 }
 
@@ -57,7 +57,7 @@ func pickSome(t *rapid.T, from []string, least, most int, label string) []string
 	return all[:rapid.IntRange(least, min(most, len(all))).Draw(t, label+" count")]
 }
 
-var cubeStates = []string{"count(*)", "count(m)", "sum(m)", "avg(m)", "min(m)", "max(m)", "sum(big)", "avg(big)", "sum(md)", "avg(md)", "min(md)", "sum(mf)", "avg(mf)", "min(mf)", "max(fl)", "count(distinct m)", "count(distinct s)", "max(s)", "stddev(md)", "min(ts)"}
+var cubeStates = []string{"count(*)", "count(m)", "sum(m)", "avg(m)", "min(m)", "max(m)", "sum(big)", "avg(big)", "sum(md)", "avg(md)", "min(md)", "sum(mf)", "avg(mf)", "min(mf)", "max(fl)", "count(distinct m)", "count(distinct s)", "max(s)", "stddev(md)", "min(ts)", "sum(nn)"}
 
 // region gives a WHERE over some dimension.
 var cubeRegions = []string{"i = 1", "i IN (-1, 0)", "i > 1", "i IS NULL", "s = 'A1'", "s >= 'b'", "s IS NULL OR s < 'A1'", "ok", "NOT ok", "de <= 0.25", "de = 0.5", "fl = 0", "fl > 1", "dy < DATE '2024-03-01'", "ts >= TIMESTAMP '2023-12-27'", "i BETWEEN -2 AND 0 AND s <> 'a'"}
@@ -108,7 +108,7 @@ var (
 		"dy >= DATE '2024-03-01'", "dy < DATE '2024-03-01'", "dy = DATE '2024-02-29'", "date_trunc('month', dy) = DATE '2024-03-01'", "date_trunc('day', ts) > TIMESTAMP '2023-12-26'", "i % 2 = 0", "i + m > 3", "TRUE", "m > 0 AND i = 1"}
 	cubeGroups       = []string{"i", "s", "ok", "de", "fl", "ts", "dy", "date_trunc('day', ts)", "date_trunc('month', ts)", "date_trunc('week', ts)", "date_trunc('month', dy)", "date_trunc('year', dy)", "upper(s)", "i % 2", "coalesce(s, 'none')", "i IS NULL"}
 	cubeAggregatesOf = []string{"count(*)", "count(m)", "count(1)", "sum(m)", "avg(m)", "min(m)", "max(m)", "sum(big)", "avg(big)", "sum(md)", "avg(md)", "min(md)", "sum(mf)", "avg(mf)", "min(mf)", "max(fl)", "count(DISTINCT m)", "count(DISTINCT s)", "count(DISTINCT i)",
-		"max(s)", "min(i)", "max(ts)", "stddev(md)", "count(*) FILTER (WHERE i > 0)", "sum(m) FILTER (WHERE ok)", "count_if(i = 1)", "sum(CASE WHEN i = 1 THEN m END)", "sum(CASE WHEN ok THEN 1 ELSE 0 END)", "sum(m) * 2 + count(*)", "max(upper(s))", "sum(DISTINCT i)", "avg(m) + min(m)", "coalesce(sum(m), 0)", "median(m)", "sum(m + 1)"}
+		"max(s)", "min(i)", "max(ts)", "stddev(md)", "count(*) FILTER (WHERE i > 0)", "sum(m) FILTER (WHERE ok)", "count_if(i = 1)", "sum(CASE WHEN i = 1 THEN m END)", "sum(CASE WHEN ok THEN 1 ELSE 0 END)", "sum(m) * 2 + count(*)", "max(upper(s))", "sum(DISTINCT i)", "avg(m) + min(m)", "coalesce(sum(m), 0)", "median(m)", "sum(m + 1)", "avg(nn)", "count(nn)"}
 )
 
 // query draws a query; its order by is total or absent.

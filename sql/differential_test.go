@@ -137,7 +137,7 @@ func wrap(query string) string { return "SELECT COLUMNS(*)::VARCHAR FROM (" + qu
 
 func (p *plain) rows(query string) []string {
 	p.t.Helper()
-	query, _ = quoteDefault(query)
+	query, _, _ = engineText(query)
 	rows, err := p.db.QueryContext(context.Background(), wrap(query))
 	if !assert.NoError(p.t, err, query) {
 		return nil

@@ -103,6 +103,8 @@ type execution struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stop    func() // of the timeout; nil without
+	// few is where release begins: most statements give back no more than this.
+	few [2]func()
 
 	mu struct {
 		sync.Mutex
@@ -117,6 +119,7 @@ type execution struct {
 // the timeout.
 func (e *Engine) begin(ctx context.Context, text, schema string, timeout time.Duration) (*execution, error) {
 	x := &execution{engine: e, text: text, schema: schema, started: time.Now()}
+	x.mu.release = x.few[:0]
 	e.mu.Lock()
 	switch {
 	case e.mu.closed:

@@ -31,7 +31,8 @@ func TestFaithful(t *testing.T) {
 	load(t, w, p, ` WITH (sorted_by = ARRAY['id'])`)
 	for _, q := range faithful {
 		w.compare(q, arrange(q, p.rows(q)), "fresh")
-		text, _ := quoteDefault(q)
+		text, _, err := engineText(q)
+		require.NoError(t, err, q)
 		rows, err := p.db.QueryContext(context.Background(), text)
 		require.NoError(t, err, q)
 		want, err := rows.Columns()

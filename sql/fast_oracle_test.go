@@ -200,7 +200,7 @@ func TestOrderedOracle(t *testing.T) {
 // long runs.
 func check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	rounds.Check(t, 10, 1000, property)
+	rounds.Check(t, 10, 300, property)
 }
 
 // requireSubset: every row is one of all, no more often.

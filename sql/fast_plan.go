@@ -139,12 +139,29 @@ func (f *fastPlan) run(x *execution, in settings, snapshot *connector.Snapshot, 
 	if !ok {
 		return nil, nil
 	}
-	rows := &batchRows{batches: []arrow.RecordBatch{batch}}
-	x.onEnd(rows.release)
-	return &output{schema: f.schema, rows: rows, stats: func(s *Stats) {
-		s.add(stats)
-		s.FastPath = true
-	}}, nil
+	return directOutput(x, f.schema, batch, stats), nil
+}
+
+// direct is an output of one batch, in one piece: point queries are many.
+type direct struct {
+	output
+	rows  batchRows
+	batch [1]arrow.RecordBatch
+	read  table.ScanStats
+}
+
+// directOutput takes over the batch, which the statement gives up at its end if nobody took it.
+func directOutput(x *execution, schema *arrow.Schema, batch arrow.RecordBatch, read table.ScanStats) *output {
+	d := &direct{batch: [1]arrow.RecordBatch{batch}, read: read}
+	d.rows.batches = d.batch[:]
+	x.onEnd(d.rows.release)
+	d.output = output{schema: schema, rows: &d.rows, stats: d.addTo}
+	return &d.output
+}
+
+func (d *direct) addTo(s *Stats) {
+	s.add(d.read)
+	s.FastPath = true
 }
 
 // request is the scan of a projection.

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,12 +11,11 @@ import (
 	"github.com/memconn/memconn/connector"
 	"github.com/memconn/memconn/sql/constraint"
 	"github.com/memconn/memconn/sql/duck"
-	"github.com/memconn/memconn/sql/token"
 	"github.com/memconn/memconn/sql/tree"
 	"github.com/memconn/memconn/table"
 )
 
-// plan is a query that was parsed, resolved and described. It is immutable and
+// plan is a query that was parsed, resolved and described. It is immutable, but for fitted, and
 // shared by statements; it holds as long as its tables are defined as they were.
 type plan struct {
 	query  *tree.Query
@@ -39,6 +37,8 @@ type plan struct {
 	shape *shape
 	// ran is set when DuckDB has run the plan.
 	ran *atomic.Bool
+	// fitted is the last version of the catalog that valid found the plan to fit; nil in plans that are not kept by normal form.
+	fitted *atomic.Uint64
 }
 
 // planTable is a table the plan was made for.
@@ -50,6 +50,10 @@ type planTable struct {
 
 // valid says whether the plan's tables are in the snapshot as they were.
 func (p *plan) valid(snapshot *connector.Snapshot) bool {
+	version := snapshot.Version()
+	if p.fitted != nil && p.fitted.Load() == version {
+		return true
+	}
 	for _, t := range p.tables {
 		if t.view != nil {
 			continue // never changes
@@ -58,6 +62,9 @@ func (p *plan) valid(snapshot *connector.Snapshot) bool {
 		if err != nil || now.Definition() != t.def {
 			return false
 		}
+	}
+	if p.fitted != nil {
+		p.fitted.Store(version)
 	}
 	return true
 }
@@ -98,8 +105,11 @@ func (e *Engine) makePlan(ctx context.Context, text string, in settings, snapsho
 
 // parsePlan makes a plan that DuckDB has not described yet.
 func (e *Engine) parsePlan(ctx context.Context, text string, in settings, snapshot *connector.Snapshot) (*plan, error) {
-	engineText, back := quoteDefault(text)
-	parsed, err := e.db.Parse(ctx, engineText)
+	rewritten, back, err := engineText(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := e.db.Parse(ctx, rewritten)
 	if err != nil {
 		return nil, back.restore(err)
 	}
@@ -199,54 +209,4 @@ func (p *plan) named(schema *arrow.Schema) *arrow.Schema {
 		return schema
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// inserted remembers where quoteDefault put quotes.
-type inserted []int // offsets in the new text
-
-// original gives the offset in the original text.
-func (in inserted) original(offset int) int {
-	moved := offset
-	for _, at := range in {
-		if at < offset {
-			moved--
-		}
-	}
-	return moved
-}
-
-// restore moves the place of a syntax error back to the original text.
-func (in inserted) restore(err error) error {
-	var syntax *duck.SyntaxError
-	if !errors.As(err, &syntax) || len(in) == 0 || syntax.Position < 0 {
-		return err
-	}
-	moved := *syntax
-	moved.Position = in.original(syntax.Position)
-	return &moved
-}
-
-// quoteDefault quotes the name default where it qualifies a table: DuckDB's
-// grammar reserves the word, and memconn's default schema has that name.
-func quoteDefault(text string) (string, inserted) {
-	if !strings.Contains(strings.ToLower(text), "default") {
-		return text, nil
-	}
-	var b strings.Builder
-	var at inserted
-	s := token.New(text)
-	last := 0
-	var before token.Token
-	for t := s.Next(); t.Kind != token.EOF; t = s.Next() {
-		if t.Kind == token.Punct && s.Text(t) == "." && before.Kind == token.Ident && strings.EqualFold(s.Text(before), "default") {
-			b.WriteString(text[last:before.Start])
-			at = append(at, b.Len())
-			b.WriteString(token.QuoteIdent(s.Text(before)))
-			at = append(at, b.Len()-1)
-			last = before.End
-		}
-		before = t
-	}
-	b.WriteString(text[last:])
-	return b.String(), at
 }

@@ -175,7 +175,7 @@ func (t *randomTable) predicate(depth int) string {
 func TestRandomPredicates(t *testing.T) {
 	seeds, predicates := 1, 5
 	if os.Getenv("TEST_LONG") != "" {
-		seeds, predicates = 60, 100
+		seeds, predicates = 4, 60
 	}
 	for _, pageRows := range []int{64, 16384} {
 		for _, sorted := range []bool{false, true} {

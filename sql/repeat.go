@@ -2,6 +2,7 @@ package sql
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/memconn/memconn/sql/constraint"
 )
@@ -47,7 +48,11 @@ func (e *Engine) recall(text, schema string, params []any) (*plan, constraint.Re
 	if err != nil {
 		return nil, constraint.Result{}, err
 	}
-	literals := make([]constraint.Literal, len(p.arguments))
+	var few [4]constraint.Literal // most texts have no more, and then nothing is allocated
+	literals := few[:min(len(p.arguments), len(few))]
+	if len(p.arguments) > len(few) {
+		literals = make([]constraint.Literal, len(p.arguments))
+	}
 	for i, a := range p.arguments {
 		switch {
 		case a.slot >= 0:
@@ -96,7 +101,7 @@ func (e *Engine) learn(p *plan, text, schema string) {
 		return
 	}
 	learned := *p
-	learned.arguments = arguments
+	learned.arguments, learned.fitted = arguments, new(atomic.Uint64)
 	e.plans.put(n.key, &learned)
 }
 

@@ -162,6 +162,30 @@ func TestPlansFollowTables(t *testing.T) {
 	w.fails("TABLE_NOT_FOUND", `SELECT count(*) FROM t`)
 }
 
+// Goal: a plan that was found to fit one version is looked at again in the next. Method: one shape of text, which is
+// learned and repeated, around rows that come, a column whose type changes, and a table that goes.
+func TestRepeatedTextsFollowTables(t *testing.T) {
+	w := newWorld(t, Options{})
+	count := func(key int, want string) {
+		t.Helper()
+		require.Equal(t, []string{want}, w.rows(fmt.Sprintf(`SELECT count(*) FROM t WHERE a = %d`, key)))
+	}
+	w.exec(`CREATE TABLE t (a INTEGER)`)
+	w.exec(`INSERT INTO t VALUES (1), (2)`)
+	for key := range 4 {
+		count(key, []string{"0", "1", "1", "0"}[key])
+	}
+	w.exec(`INSERT INTO t VALUES (1)`)
+	count(1, "2")
+	count(2, "1")
+	w.exec(`CREATE OR REPLACE TABLE t (a VARCHAR)`)
+	w.exec(`INSERT INTO t VALUES ('01'), ('1'), ('2')`)
+	count(1, "2") // as a number, which a plan for the old column does not know
+	count(2, "1")
+	w.exec(`DROP TABLE t`)
+	w.fails("TABLE_NOT_FOUND", `SELECT count(*) FROM t WHERE a = 2`)
+}
+
 func TestPlanCacheBounds(t *testing.T) {
 	c := newPlanCache()
 	for i := range 5 * maxPlans {

@@ -132,6 +132,7 @@ func (a *countAcc) absorb(other accumulator, to []uint32) {
 
 func (a *countAcc) appendStates(order []uint32, out []array.Builder) {
 	b := out[0].(*array.Int64Builder)
+	b.Reserve(len(order))
 	for _, g := range order {
 		b.Append(a.n[g])
 	}

@@ -23,6 +23,8 @@ type cellBranch struct {
 	mask    uint32
 	parts   []*table.Part
 	filters []table.Filter
+	// segments is how many segments the cells are of: keys of several may be equal.
+	segments int
 }
 
 // restBranch is the base rows of some parts in one box.
@@ -197,7 +199,7 @@ func (v *cover) addCells(s *Segment) string {
 		return "its base cuboid is missing"
 	}
 	mask := s.Cuboids[best].Mask
-	v.out.cells = append(v.out.cells, cellBranch{mask: mask, parts: parts, filters: v.cellFilters(mask)})
+	v.out.cells = append(v.out.cells, cellBranch{mask: mask, parts: parts, filters: v.cellFilters(mask), segments: 1})
 	v.out.rows.cells += rows
 	return ""
 }
@@ -250,6 +252,7 @@ func (v *cover) mergeCells() {
 			continue
 		}
 		out[i].parts = append(out[i].parts, b.parts...)
+		out[i].segments += b.segments
 	}
 	v.out.cells = out
 }

@@ -162,7 +162,7 @@ func (p *queryPlan) finish(g *groups, a Aggregate, order []uint32, out []array.B
 		}
 		p.appendAverages(acc, counts, p.form(a), order, out[0].(*array.Float64Builder))
 	case CountDistinct:
-		p.appendDistinct(acc.(*setAcc), order, out[0])
+		p.appendDistinct(acc, order, out[0])
 	case ApproxDistinct:
 		b := out[0].(*array.Int64Builder)
 		for _, id := range order {
@@ -210,13 +210,20 @@ func appendSums(acc accumulator, order []uint32, out array.Builder) {
 	}
 }
 
-func (p *queryPlan) appendDistinct(acc *setAcc, order []uint32, out array.Builder) {
-	for _, id := range order {
-		if p.query.Partial {
-			acc.appendList(id, out.(*array.ListBuilder))
-		} else {
-			out.(*array.Int64Builder).Append(acc.count(id))
+// distinctCounter is an accumulator of sets that can tell their sizes.
+type distinctCounter interface{ count(g uint32) int64 }
+
+func (p *queryPlan) appendDistinct(acc accumulator, order []uint32, out array.Builder) {
+	if p.query.Partial {
+		for _, id := range order {
+			acc.(*setAcc).appendList(id, out.(*array.ListBuilder))
 		}
+		return
+	}
+	b, sets := out.(*array.Int64Builder), acc.(distinctCounter)
+	b.Reserve(len(order))
+	for _, id := range order {
+		b.Append(sets.count(id))
 	}
 }
 

@@ -160,6 +160,9 @@ func (m *Manifest) match(base *table.Definition, q *Query) (*cubePlan, string) {
 	}
 	for _, s := range plan.specs {
 		have, dim := p.layout.slot(s), -1
+		if c, ok := base.ColumnByID(s.column); ok && have == nil && s.kind == stateCount && !c.Nullable {
+			have = p.layout.slot(stateSpec{kind: stateRows}) // every row has a value
+		}
 		if have == nil {
 			dim = p.layout.plainDim(s.column)
 			if dim < 0 || s.kind == stateSum || s.kind == stateMoments {

@@ -55,6 +55,9 @@ type Rows struct {
 	groups *groups
 	next   int
 	stats  RunStats
+	// The answer in place of groups, where cells need no grouping, and its memory.
+	ready []arrow.RecordBatch
+	mem   *spill.Reservation
 }
 
 // resultRows is the number of rows of a result batch.
@@ -93,6 +96,9 @@ func Run(ctx context.Context, r RunRequest) (*Rows, error) {
 
 // fill reads everything.
 func (r *Rows) fill(ctx context.Context, q RunRequest) error {
+	if q.Coverage.cellsAreGroups() {
+		return r.fillDirect(ctx, q)
+	}
 	feeds, err := r.feeds(q)
 	defer func() {
 		for _, f := range feeds {
@@ -204,6 +210,9 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if r.mem != nil {
+		return r.nextReady()
+	}
 	if r.groups == nil || r.next >= r.groups.n {
 		return nil, io.EOF
 	}
@@ -238,4 +247,9 @@ func (r *Rows) Close() {
 		r.groups.release()
 		r.groups = nil
 	}
+	for _, batch := range r.ready {
+		batch.Release()
+	}
+	r.ready = nil
+	r.mem.Release()
 }

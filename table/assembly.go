@@ -187,10 +187,17 @@ func (a *assembly) complete(ctx context.Context, order []SortKey) error {
 	if err := p.setPartition(ctx, a.partitionedBy); err != nil {
 		return err
 	}
+	if a.writer != nil {
+		p.chooseSketches()
+	}
 	if err := p.reserveIndexes(ctx); err != nil {
 		return err
 	}
-	return a.writeFooter(ctx)
+	if err := a.writeFooter(ctx); err != nil {
+		return err
+	}
+	p.restSketches()
+	return nil
 }
 
 // buildSparse reads the first and last keys of the page groups of a sorted part.

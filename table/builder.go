@@ -26,6 +26,7 @@ type Builder struct {
 	cancel   context.CancelFunc
 
 	order  []SortKey // set by FinishSorted
+	last   bool      // no batch comes after the one that is being appended: its end need not be staged
 	rows   int64
 	groups int
 	err    error // first failure; later calls repeat it
@@ -112,7 +113,8 @@ func (b *Builder) append(ctx context.Context, arrs []arrow.Array, rows int) erro
 			return b.failure(err)
 		}
 		n := min(rows-lo, b.env.PageRows-b.stage.rows)
-		if n == b.env.PageRows { // nothing staged: straight from the batch
+		// With nothing staged, a page group that is full or the last one comes straight from the batch.
+		if n == b.env.PageRows || b.last && b.stage.rows == 0 && n == rows-lo {
 			chunks := make([]chunk, len(arrs))
 			for i := range arrs {
 				chunks[i] = chunk{arr: arrs[i], lo: lo, hi: lo + n}
@@ -156,12 +158,17 @@ func (b *Builder) flush(ctx context.Context, chunks []chunk) error {
 		if err != nil {
 			return b.failure(fmt.Errorf("column %q: %w", b.def.Columns[i].Name, err))
 		}
-		b.writes.Go(func() error {
+		put := func() error {
 			if err := b.a.put(b.writeCtx, i, g, page); err != nil {
 				return fmt.Errorf("column %q page group %d: %w", b.def.Columns[i].Name, g, err)
 			}
 			return nil
-		})
+		}
+		if b.a.writer != nil {
+			b.writes.Go(put)
+		} else if err := put(); err != nil { // nothing to compress or write: less than a goroutine costs
+			return err
+		}
 	}
 	return nil
 }
@@ -229,7 +236,8 @@ func NewMemoryPart(ctx context.Context, env Env, d *Definition, id uint64, batch
 	if err != nil {
 		return nil, fmt.Errorf("memory part %d of table %s: %w", id, d.Name, err)
 	}
-	for _, batch := range batches {
+	for i, batch := range batches {
+		b.last = i == len(batches)-1
 		if err := b.Append(ctx, batch); err != nil {
 			return nil, errors.Join(err, b.Abort())
 		}

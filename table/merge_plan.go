@@ -7,6 +7,7 @@ import (
 
 	"github.com/memconn/memconn/minmax"
 	"github.com/memconn/memconn/predicate"
+	"github.com/memconn/memconn/spill"
 )
 
 // sequenceRange is the range of commits that page groups come from.
@@ -131,8 +132,13 @@ func (p *processor) pageCost(part *Part) (keys, widest int64) {
 	return keys, widest
 }
 
+// segmentRows bounds a segment by the memory that is not the engine's: what it takes is not there for readers while the merge runs.
 func (p *processor) segmentRows() int64 {
-	return max(min(mergeSegmentRows, p.env.Pool.Budget()/mergeSegmentShare), int64(p.env.PageRows))
+	if p.segmentMax == 0 {
+		u := p.env.Pool.Usage()
+		p.segmentMax = max(min(mergeSegmentRows, (u.Budget-u.ByClass[spill.ClassEngine])/mergeSegmentShare), int64(p.env.PageRows))
+	}
+	return p.segmentMax
 }
 
 // segmentBytes is the memory that the order of a segment takes.

@@ -50,7 +50,7 @@ func dropObsolete(parts []*Part) {
 // TestMergeSortedEqualsProcess merges random sorted parts and wants the very rows, in the very order, that sorting them
 // together gives.
 func TestMergeSortedEqualsProcess(t *testing.T) {
-	rounds.Check(t, 25, 1000, func(t *rapid.T) {
+	rounds.Check(t, 25, 300, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		w := newWorld(t, 32<<20, []int{1, 8, 64}[r.IntN(3)])
 		defer w.close(t)

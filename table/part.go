@@ -60,10 +60,13 @@ type partColumn struct {
 	ordered bool          // kind is valid: zone maps exist and filters apply
 	pages   []*spill.Page // one for each page group
 	zones   *minmax.Column
-	// distinct counts the values; nil: not known, in parts of older programs. estimate is
-	// its result.
+	// distinct counts the values and estimate is its result; counted is false, and they are
+	// not known, in parts of older programs. A sketch that is large beside its column is
+	// atRest: only in the file, once that is whole.
 	distinct *ndv.Sketch
 	estimate int64
+	counted  bool
+	atRest   bool
 	// Bloom filters; both nil when the column is not indexed. A nil element:
 	// no non-NULL value in that group.
 	blooms    []*spill.Page
@@ -263,7 +266,9 @@ func (p *Part) residentIndexBytes() int64 {
 		if z := p.cols[i].zones; z != nil {
 			n += z.MemBytes()
 		}
-		n += p.cols[i].distinct.MemBytes()
+		if !p.cols[i].atRest {
+			n += p.cols[i].distinct.MemBytes()
+		}
 	}
 	if p.sparse != nil {
 		n += p.sparse.MemBytes()

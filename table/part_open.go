@@ -76,7 +76,9 @@ func (p *Part) load(d *Definition) error {
 	if err := p.loadSparse(footer); err != nil {
 		return err
 	}
-	p.file.ReleaseSections() // decoded; not needed again
+	p.file.ReleaseSections() // decoded; not needed again but for sketches at rest
+	p.chooseSketches()
+	p.restSketches()
 	return nil
 }
 

@@ -63,6 +63,8 @@ type processor struct {
 	types   []arrow.DataType
 	keyCols []int // positions of the sort columns in def.Columns
 	fields  []sortidx.Field
+	// segmentMax is the result of segmentRows, so that a merge keeps to what it counted.
+	segmentMax int64
 
 	progress struct {
 		sync.Mutex

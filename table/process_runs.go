@@ -96,7 +96,7 @@ func (p *processor) runLength(groups []source, limit int64) int {
 // refuse to give up. The rest is left for readers and for writes in flight.
 func (p *processor) memoryLimit() int64 {
 	u := p.env.Pool.Usage()
-	return max(u.Budget-u.Reserved-u.Pinned-u.Unspilled, u.Budget/8) / 4 * 3
+	return max(u.Budget-u.Reserved-u.Pinned-u.Unspilled, (u.Budget-u.ByClass[spill.ClassEngine])/8) / 4 * 3
 }
 
 // sortCost estimates the memory that sorting some page groups pins.

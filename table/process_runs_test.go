@@ -127,7 +127,7 @@ func TestSortableKeepsToTheBudget(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 17))
 	var fresh []*Part
 	for sum := int64(0); sum < 3*budget; sum += fresh[len(fresh)-1].MemBytes() {
-		fresh = append(fresh, freshParts(t, w, m, r, 20_000)...)
+		fresh = append(fresh, freshParts(t, w, m, r, 10_000)...)
 	}
 	n, err := Sortable(w.Env, m.def, fresh)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"math"
 
 	"github.com/memconn/memconn/minmax"
@@ -20,22 +21,43 @@ type ColumnStatistics struct {
 	Bytes int64
 }
 
-// Statistics gives the statistics of a column of a part, at no cost. A column that the
-// part lacks is NULL in every row. False: the column's type has no order.
-func (p *Part) Statistics(id ColumnID) (ColumnStatistics, bool) {
-	i := p.columnIndex(id)
-	if i < 0 {
-		return ColumnStatistics{Zone: minmax.Zone{Rows: p.rows, Nulls: p.rows}, Known: true}, true
+// Statistics gives the statistics of columns of a part, in the order given. A column that
+// the part lacks is NULL in every row. Of a column whose type has no order nothing is
+// known. Small parts keep their sketches in the file alone: where it can't be read, Known
+// is false and the rest is right. ctx ends the wait for memory to read into.
+func (p *Part) Statistics(ctx context.Context, ids []ColumnID) []ColumnStatistics {
+	out := make([]ColumnStatistics, len(ids))
+	var sections map[string][]byte
+	for k, id := range ids {
+		i := p.columnIndex(id)
+		if i < 0 {
+			out[k] = ColumnStatistics{Zone: minmax.Zone{Rows: p.rows, Nulls: p.rows}, Known: true}
+			continue
+		}
+		c := &p.cols[i]
+		if c.zones == nil {
+			continue
+		}
+		s := ColumnStatistics{Zone: c.zones.Whole(), Distinct: c.distinct, Known: c.counted, Bytes: c.pageBytes()}
+		if c.atRest {
+			if sections == nil {
+				// Damage is remembered by the file, and found by who reads rows.
+				sections, _ = p.file.ReadSections(ctx)
+			}
+			var err error
+			s.Distinct, err = ndv.Decode(sections[sectionDistinct(id)])
+			s.Known = err == nil && sections != nil
+		}
+		out[k] = s
 	}
-	c := &p.cols[i]
-	if c.zones == nil {
-		return ColumnStatistics{}, false
-	}
-	s := ColumnStatistics{Zone: c.zones.Whole(), Distinct: c.distinct, Known: c.distinct != nil}
+	return out
+}
+
+func (c *partColumn) pageBytes() (n int64) {
 	for _, g := range c.pages {
-		s.Bytes += g.Bytes()
+		n += g.Bytes()
 	}
-	return s, true
+	return n
 }
 
 // Merge gives the statistics of the rows of both.
@@ -50,7 +72,29 @@ func (c *partColumn) setDistinct(s *ndv.Sketch) {
 	if s == nil {
 		s = &ndv.Sketch{}
 	}
-	c.distinct, c.estimate = s, s.Estimate()
+	c.distinct, c.estimate, c.counted = s, s.Estimate(), true
+}
+
+// sketchShare: a sketch stays in memory if it takes at most one part in so many of its
+// column. It is of one size at most, whatever the part's, and only statistics read it:
+// small parts would hold more sketches than pages.
+const sketchShare = 512
+
+// chooseSketches says which sketches the part leaves in its file.
+func (p *Part) chooseSketches() {
+	for i := range p.cols {
+		c := &p.cols[i]
+		c.atRest = c.counted && c.distinct.MemBytes() > c.pageBytes()/sketchShare
+	}
+}
+
+// restSketches forgets the sketches that are in the file.
+func (p *Part) restSketches() {
+	for i := range p.cols {
+		if p.cols[i].atRest {
+			p.cols[i].distinct = nil
+		}
+	}
 }
 
 // Fractions that filters are guessed to let through where nothing is known.
@@ -117,7 +161,7 @@ func (c *partColumn) rangeShare(z minmax.Zone, r predicate.Range) float64 {
 	switch {
 	case r.IsUnbounded():
 		return 1
-	case r.IsPoint() && c.distinct != nil && c.estimate > 0:
+	case r.IsPoint() && c.counted && c.estimate > 0:
 		return 1 / float64(c.estimate)
 	case r.IsPoint():
 		return guessPoint

@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/memconn/memconn/spill/ipccheck"
 )
 
 // errCut tells that an Arrow stream has no end marker: its last batches may be missing.
@@ -18,10 +20,15 @@ var errCut = errors.New("the input ends before its end marker: it was cut short"
 
 // boundedAllocator refuses single allocations that no honest message needs, such as the claimed size of a compressed
 // buffer. It panics as an allocator must; the reader turns that into an error.
-type boundedAllocator struct{ memory.Allocator }
+type boundedAllocator struct {
+	memory.Allocator
+	came func() int64 // bytes of the input so far, when that is known
+}
 
 // BoundedAllocator refuses single allocations over 1 GiB by a panic, for decoders of outside bytes whose callers recover.
-func BoundedAllocator(mem memory.Allocator) memory.Allocator { return boundedAllocator{mem} }
+func BoundedAllocator(mem memory.Allocator) memory.Allocator {
+	return boundedAllocator{Allocator: mem}
+}
 
 func (a boundedAllocator) Allocate(size int) []byte {
 	a.check(size)
@@ -33,10 +40,21 @@ func (a boundedAllocator) Reallocate(size int, b []byte) []byte {
 	return a.Allocator.Reallocate(size, b)
 }
 
-func (boundedAllocator) check(size int) {
-	if size < 0 || size > maxBodyBytes {
-		panic(fmt.Errorf("a buffer of %d bytes is over the limit of %d", size, maxBodyBytes))
+func (a boundedAllocator) check(size int) {
+	limit := ipccheck.MaxBodyBytes
+	if a.came != nil {
+		limit = claimLimit(a.came())
 	}
+	if size < 0 || size > limit {
+		panic(fmt.Errorf("a buffer of %d bytes is over the limit of %d for so small an input", size, limit))
+	}
+}
+
+// claimLimit is the greatest buffer that an input of so many bytes may ask for: much for bytes that compress well, but a small
+// input can't take all memory.
+func claimLimit(came int64) int {
+	const least, grows = 64 << 20, 1024
+	return int(min(max(least, grows*min(came, ipccheck.MaxBodyBytes)), ipccheck.MaxBodyBytes))
 }
 
 // messages frames the messages of a stream. It stands in for Arrow's own reader, which trusts what the bytes claim: here metadata is
@@ -47,6 +65,7 @@ type messages struct {
 	mem  memory.Allocator
 	refs atomic.Int64
 	msg  *ipc.Message
+	came int64 // bytes of the messages so far
 }
 
 func newMessages(r *bufio.Reader, mem memory.Allocator) *messages {
@@ -84,17 +103,17 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if n == 0 {
 		return nil, io.EOF
 	}
-	if n < 4 || n > maxMetadataBytes {
-		return nil, fmt.Errorf("a message's metadata of %d bytes is not between 4 and %d", n, maxMetadataBytes)
+	if n < 4 || n > ipccheck.MaxMetadataBytes {
+		return nil, fmt.Errorf("a message's metadata of %d bytes is not between 4 and %d", n, ipccheck.MaxMetadataBytes)
 	}
 	meta := make([]byte, n)
 	if err := m.full(meta); err != nil {
 		return nil, err
 	}
-	if err := CheckMessage(meta); err != nil {
+	if err := ipccheck.Message(meta); err != nil {
 		return nil, err
 	}
-	size, err := bodyLength(meta)
+	size, err := ipccheck.BodyBytes(meta)
 	if err != nil {
 		return nil, err
 	}
@@ -105,25 +124,6 @@ func (m *messages) Message() (*ipc.Message, error) {
 	}
 	m.msg = ipc.NewMessage(memory.NewBufferBytes(meta), body)
 	return m.msg, nil
-}
-
-// bodyLength reads the length of the body out of the metadata.
-func bodyLength(meta []byte) (size int, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errFlatbuffer
-		}
-	}()
-	c := &messageCheck{buf: meta}
-	at := table{c, int(c.u32(0))}.slot(3)
-	if at == 0 {
-		return 0, nil
-	}
-	n := binary.LittleEndian.Uint64(meta[at:])
-	if n > maxBodyBytes {
-		return 0, fmt.Errorf("a message body of %d bytes is over the limit of %d", int64(n), maxBodyBytes)
-	}
-	return int(n), nil
 }
 
 // body fills b step by step, so that a claimed length costs no more than the bytes that come.
@@ -147,7 +147,8 @@ func (m *messages) number() (uint32, error) {
 }
 
 func (m *messages) full(b []byte) error {
-	_, err := io.ReadFull(m.r, b)
+	n, err := io.ReadFull(m.r, b)
+	m.came += int64(n)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut
 	}
@@ -167,8 +168,9 @@ func openArrowStream(r io.Reader, o Options) (source, error) {
 }
 
 func newArrowStream(r *bufio.Reader, o Options) (*arrowStream, error) {
-	mem := boundedAllocator{o.Allocator}
-	in := newMessages(r, mem)
+	in := newMessages(r, nil)
+	mem := boundedAllocator{o.Allocator, func() int64 { return in.came }}
+	in.mem = mem
 	defer in.Release()
 	rdr, err := ipc.NewReaderFromMessageReader(in, ipc.WithAllocator(mem))
 	if err != nil {
@@ -222,7 +224,7 @@ func openArrowFile(r io.Reader, o Options) (source, error) {
 
 // checkFooter reads the rest of the file: footer, its length, magic number.
 func checkFooter(r io.Reader) error {
-	rest, err := io.ReadAll(io.LimitReader(r, maxMetadataBytes+1))
+	rest, err := io.ReadAll(io.LimitReader(r, ipccheck.MaxMetadataBytes+1))
 	if err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}

@@ -13,10 +13,8 @@ import (
 
 // Limits that hold whatever the options say; each bounds what a few hostile bytes can make the reader allocate.
 const (
-	maxMetadataBytes = 16 << 20 // one Arrow IPC message's metadata
-	maxBodyBytes     = 1 << 30  // one Arrow IPC message's body
-	maxLineBytes     = 64 << 20 // one CSV record or NDJSON line
-	maxColumns       = 10_000   // of a CSV header or all NDJSON keys
+	maxLineBytes = 64 << 20 // one CSV record or NDJSON line
+	maxColumns   = 10_000   // of a CSV header or all NDJSON keys
 )
 
 // Options steer Open. The zero value is usable.

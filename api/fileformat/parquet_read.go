@@ -38,11 +38,16 @@ func openParquet(r io.Reader, o Options) (_ source, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	mem := boundedAllocator{o.Allocator}
-	if p.file, err = file.NewParquetReader(sp, file.WithReadProps(parquet.NewReaderProperties(mem))); err != nil {
+	mem := boundedAllocator{o.Allocator, func() int64 { return sp.size }}
+	properties := parquet.NewReaderProperties(mem)
+	properties.MaxUncompressedPageSize = min(int64(claimLimit(sp.size)), parquet.DefaultMaxUncompressedPageSize)
+	if p.file, err = file.NewParquetReader(sp, file.WithReadProps(properties)); err != nil {
 		return nil, fmt.Errorf("not a complete Parquet file: %w", err)
 	}
 	p.want = p.file.NumRows()
+	if err = checkChunks(p.file, sp.size); err != nil {
+		return nil, err
+	}
 	if err = checkStoredSchema(p.file); err != nil {
 		return nil, err
 	}
@@ -57,7 +62,7 @@ func openParquet(r io.Reader, o Options) (_ source, err error) {
 }
 
 // checkStoredSchema looks over the Arrow schema that writers store in the file's metadata, for the same reason as
-// CheckMessage.
+// a message of a stream.
 func checkStoredSchema(f *file.Reader) error {
 	stored := f.MetaData().KeyValueMetadata().FindValue("ARROW:schema")
 	if stored == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/memconn/memconn/api/fileformat"
 	"github.com/memconn/memconn/api/wire"
 	"github.com/memconn/memconn/connector"
+	"github.com/memconn/memconn/spill/ipccheck"
 )
 
 // peeked gives the messages of a DoPut again from the first, which was already received. It looks each over before Arrow's
@@ -35,7 +36,7 @@ func (p *peeked) Recv() (*flight.FlightData, error) {
 		}
 	}
 	if len(message.DataHeader) > 0 {
-		if err := fileformat.CheckMessage(message.DataHeader); err != nil {
+		if err := ipccheck.Message(message.DataHeader); err != nil {
 			return nil, wire.Invalid("the stream is malformed: %s", err)
 		}
 	}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"regexp"
 )
 
 // The statements of the tour's cube, and the query that it answers.
@@ -35,8 +35,11 @@ func (t *tour) cube(ctx context.Context) error {
 	if err := expect("the answer of the cube over REST", r.row(), want); err != nil {
 		return err
 	}
-	if r.Stats.Cube == "" {
-		return errors.New("no cube answered")
+	if r.Stats.Cube != "default.flights_by_distance" {
+		return fmt.Errorf("the cube default.flights_by_distance should have answered, not %q", r.Stats.Cube)
+	}
+	if err := t.readsNewRows(ctx); err != nil {
+		return err
 	}
 	got, err := t.oneRow(ctx, cubeQuery)
 	if err != nil {
@@ -50,6 +53,21 @@ func (t *tour) cube(ctx context.Context) error {
 		return err
 	}
 	return t.show(ctx, "DROP CUBE flights_by_distance")
+}
+
+var explainedCube = regexp.MustCompile(`cube: default\.flights_by_distance \(cells (\d+), base rows (\d+)\)`)
+
+// readsNewRows wants the plan of the cube's query to read cells, and of the table the two new rows alone.
+func (t *tour) readsNewRows(ctx context.Context) error {
+	explained, err := t.rest(ctx, "EXPLAIN "+cubeQuery)
+	if err != nil {
+		return err
+	}
+	m := explainedCube.FindStringSubmatch(fmt.Sprint(explained.Rows))
+	if m == nil || m[1] == "0" || m[2] != "2" {
+		return fmt.Errorf("the cube's query should read cells and the 2 new rows of the table, its plan is %v", explained.Rows)
+	}
+	return nil
 }
 
 // delays gives number, sum and maximum of the delays of flights of some distances.

@@ -1,6 +1,3 @@
-// Package rounds says how many rounds the random tests take: few, so that a package's
-// tests stay under a minute with the race detector, or many when TEST_LONG is set. Only
-// tests import it.
 package rounds
 
 import (

@@ -25,6 +25,9 @@ func (p *Predicate) Bind(literals []Literal) Result {
 	if len(t.cols) == 0 {
 		return Result{Exact: t.exact}
 	}
+	if len(t.cols) == 1 {
+		return Result{Constraint: predicate.WhereColumn(t.cols[0].name, t.cols[0].domain), Exact: t.exact}
+	}
 	domains := make(map[string]predicate.Domain, len(t.cols))
 	for _, c := range t.cols {
 		domains[c.name] = c.domain

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/memconn/memconn/connector"
 )
@@ -151,19 +152,20 @@ func (s *suite) cubeTrial(ctx context.Context, workers int) error {
 const foldedCubeQuery = "SELECT CAST(coalesce(sum(d * 7 + s * 13 + n), 0) AS BIGINT) FROM (SELECT count(DISTINCT did) AS d, count(DISTINCT session_id) AS s, count(*) AS n FROM " +
 	cubeTable + " WHERE app_id = ? GROUP BY app_id, event_id, pt_d) g"
 
-// foldCube folds the three counts of each row as foldedCubeQuery does.
+// foldCube folds the three counts of each row as foldedCubeQuery does. It goes column by
+// column: the time that it takes is counted as memconn's.
 func foldCube(b arrow.RecordBatch, into *int64) error {
-	for row := range b.NumRows() {
-		one := b.NewSlice(row, row+1)
-		for column, weight := range map[int]int64{3: 7, 4: 13, 5: 1} {
-			n, err := wholeNumber(one.Column(column))
-			if err != nil {
-				one.Release()
-				return err
-			}
-			*into += weight * n
+	for i, weight := range []int64{7, 13, 1} {
+		column := b.Column(3 + i)
+		counts, ok := column.(*array.Int64)
+		if !ok || counts.NullN() > 0 {
+			return fmt.Errorf("column %d of the answer is of type %s with %d NULLs, want counts", 3+i, column.DataType(), column.NullN())
 		}
-		one.Release()
+		sum := int64(0)
+		for _, n := range counts.Int64Values() {
+			sum += n
+		}
+		*into += weight * sum
 	}
 	return nil
 }

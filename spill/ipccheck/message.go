@@ -1,4 +1,4 @@
-package fileformat
+package ipccheck
 
 import (
 	"encoding/binary"
@@ -6,19 +6,21 @@ import (
 	"fmt"
 )
 
-// Bounds of what one message may describe. Arrow's decoder allocates by the counts that it finds, before it looks whether they
-// can be true, and recurses into children: a few flipped bits would take all memory or all stack, which no recover catches.
+// Bounds of one message.
 const (
+	// MaxMetadataBytes bounds its metadata, MaxBodyBytes its body.
+	MaxMetadataBytes = 16 << 20
+	MaxBodyBytes     = 1 << 30
+
 	maxFields = 100_000 // of a schema, children included
 	maxDepth  = 64      // of nested fields
 )
 
 var errFlatbuffer = errors.New("the message's metadata is malformed")
 
-// CheckMessage looks over the metadata (flatbuffer) of one Arrow IPC message before Arrow's decoder sees it: every table and
-// vector that it allocates by or recurses into must lie within the bytes, and be of sane size. What else can be wrong only makes
-// the decoder panic, which its callers recover.
-func CheckMessage(meta []byte) (err error) {
+// Message looks over the metadata (flatbuffer) of one message: every table and vector that Arrow allocates by or recurses into
+// must lie within the bytes, and be of sane size.
+func Message(meta []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errFlatbuffer
@@ -48,6 +50,25 @@ func CheckMessage(meta []byte) (err error) {
 		return c.batch(header)
 	}
 	return nil
+}
+
+// BodyBytes reads the length of a message's body out of its metadata; it is at most MaxBodyBytes.
+func BodyBytes(meta []byte) (size int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errFlatbuffer
+		}
+	}()
+	c := &messageCheck{buf: meta}
+	at := table{c, int(c.u32(0))}.slot(3)
+	if at == 0 {
+		return 0, nil
+	}
+	n := binary.LittleEndian.Uint64(meta[at:])
+	if n > MaxBodyBytes {
+		return 0, fmt.Errorf("a message body of %d bytes is over the limit of %d", int64(n), MaxBodyBytes)
+	}
+	return int(n), nil
 }
 
 type messageCheck struct {
