@@ -178,7 +178,7 @@ func (g *groupSource) start() error {
 	if err != nil {
 		return err
 	}
-	g.x.onEnd(rows.Close)
+	g.x.onEnd(closeFunc(rows.Close))
 	if items := rows.Items(); items > maxListItems {
 		return connector.Errorf(connector.CodeMemoryLimitExceeded, "the groups of table %s hold %d different values, more than the %d that are merged in a query",
 			g.pick.node.table.name, items, maxListItems)
