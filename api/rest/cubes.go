@@ -88,8 +88,8 @@ func (h *Handler) listTableCubes(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cubeName reads the cube of the path; its schema is the parameter schema.
-func cubeName(r *http.Request, others ...string) (connector.TableName, error) {
-	values, err := known(r, append(others, "schema")...)
+func cubeName(r *http.Request) (connector.TableName, error) {
+	values, err := known(r, "schema")
 	if err != nil {
 		return connector.TableName{}, err
 	}
