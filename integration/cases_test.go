@@ -277,3 +277,42 @@ func TestCaseCSVOfNulls(t *testing.T) {
 	s.memconn(t, "load", file, "--table", "c44")
 	require.Equal(t, `[[BIGINT 5002 2 3]]`, fmt.Sprint(s.ask(t, `SELECT any_value(typeof(x)), count(*), count(x), sum(x) FROM c44`).Rows))
 }
+
+// storageFaults names, for each fault that stores of tables in memory are known to have had, the test which shows that it is absent
+// here, and the case within TestCases.
+var storageFaults = []struct{ fault, folder, test, inCases string }{
+	{"rows of a truncated table come back with the next insert", ".", "TestCases", "TRUNCATE lasts"},
+	{"a second snapshot at a stop fails and takes the good one along", "../connector", "TestCaseStopWithoutWritesKeepsTheRows", ""},
+	{"a block that is replaced is hidden from queries for a moment", ".", "TestCaseCountsStand", ""},
+	{"unsigned and nullable columns are stored wrongly", ".", "TestCases", "extremes of UBIGINT"},
+	{"nothing is logged after a recovery, so that the next crash loses it", ".", "TestCaseTwoCrashes", ""},
+	{"wrong count after a restart; an empty table breaks the start", ".", "TestCases", "many small inserts and an empty table"},
+	{"removed rows return with a restart", "../connector", "TestCaseRemovedRowsStayAway", ""},
+	{"the same over REST", ".", "TestCases", "rows that were emptied out do not return"},
+	{"an index is made and never used", ".", "TestCaseIndexesWork", ""},
+	{"slices of long texts are written with the whole buffers", "../connector", "TestCaseSlicesTakeTheirOwnSize", ""},
+	{"a number that is none ends the loader", ".", "TestCases", "a number that is none"},
+	{"offsets that do not begin at zero are written wrongly", "../connector", "TestCaseSlicesKeepTheirTexts", ""},
+	{"a result or its clock is remembered", ".", "TestCaseNothingIsRemembered", ""},
+	{"empty cells at the end change a column's type", ".", "TestCaseCSVOfNulls", ""},
+}
+
+// Goal: none of the tests above is lost or renamed unnoticed. Method: look for each in the sources and among the cases.
+func TestStorageFaultsHaveTheirTests(t *testing.T) {
+	cases := map[string]bool{}
+	for _, c := range append(append(append([]publicCase{}, pruningCases...), arithmeticCases...), keepingCases...) {
+		cases[c.name] = true
+	}
+	for _, f := range storageFaults {
+		files, err := filepath.Glob(filepath.Join(f.folder, "*_test.go"))
+		require.NoError(t, err)
+		found := false
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			found = found || strings.Contains(string(source), "\nfunc "+f.test+"(t *testing.T)")
+		}
+		require.True(t, found, "%s: no test %s in %s", f.fault, f.test, f.folder)
+		require.True(t, f.test != "TestCases" || cases[f.inCases], "%s: no case %q", f.fault, f.inCases)
+	}
+}

@@ -52,8 +52,10 @@ func claimed(sound []byte, at int, claim uint64) map[string][]byte {
 	return out
 }
 
-// Allocated gives how many bytes of Go memory f allocated, freed ones included, give or
-// take some kilobytes. What other goroutines allocate meanwhile counts too.
+// Allocated gives how many bytes of Go memory f allocated, freed ones included. What other
+// goroutines allocate meanwhile counts too, and the runtime counts small objects when their
+// span is full or a collection begins: one call in some thousands is charged with up to half
+// a megabyte of earlier ones, so a bound of less than a megabyte would fail by chance.
 func Allocated(f func()) uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
