@@ -254,6 +254,7 @@ func TestAggregationScans(t *testing.T) {
 	answer, rows := readSplit(t, s, request)
 	require.Len(t, rows, 8)
 	require.Equal(t, map[string]any{"cube": "default.c"}, answer["stats"])
+	require.Contains(t, s.Do("GET", "/v1/config", nil).JSON(t)["features"], "scan-aggregations")
 	require.Equal(t, []any{"cube default.d: not used: i is no dimension of it"}, answer["hints"])
 	var names []string
 	for _, column := range answer["columns"].([]any) {

@@ -28,6 +28,7 @@ func TestOpenAPIListsExactlyTheRoutes(t *testing.T) {
 	s := apitest.Start(t, api.Options{})
 	var described []string
 	path := ""
+	require.NotRegexp(t, `name: (null|true|false|yes|no|on|off|~|[0-9]+)\b`, string(s.Do("GET", "/v1/openapi.yaml", nil).Body), "YAML reads this name as no text")
 	for _, line := range strings.Split(string(s.Do("GET", "/v1/openapi.yaml", nil).Body), "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		name, isKey := strings.CutSuffix(strings.TrimSpace(line), ":")
@@ -44,6 +45,28 @@ func TestOpenAPIListsExactlyTheRoutes(t *testing.T) {
 	sort.Strings(served)
 	sort.Strings(described)
 	require.Equal(t, served, described)
+}
+
+// Goal: no route ignores a query parameter that it does not have, and a refused method names those that work. Method: every served route
+// but the open ones is asked with a parameter that none has; a path with all kinds of methods is asked with another one.
+func TestUnknownQueryParametersAreRefused(t *testing.T) {
+	s := apitest.Start(t, api.Options{})
+	s.Exec(`CREATE TABLE t (a INTEGER)`)
+	names := strings.NewReplacer("{schema}", "default", "{table}", "t", "{id}", "1", "{task}", "1", "{split}", "0", "{index}", "i", "{cube}", "c")
+	for _, endpoint := range rest.Endpoints() {
+		method, path, _ := strings.Cut(names.Replace(endpoint), " ")
+		if strings.HasPrefix(path, "/v1/health/") || path == "/metrics" || path == "/v1/openapi.yaml" {
+			continue
+		}
+		r := s.Do(method, path+"?nonsense=1", nil)
+		require.Equal(t, 400, r.Status, "%s: %s", endpoint, r.Body)
+		if method != "HEAD" {
+			require.Contains(t, string(r.Body), `there is no query parameter \"nonsense\" here`, endpoint)
+		}
+	}
+	r := s.Do("PUT", tables+"/t", nil)
+	require.Equal(t, 405, r.Status)
+	require.Contains(t, string(r.Body), "allowed: GET, HEAD, PATCH, DELETE")
 }
 
 func TestQueryValuesAreExact(t *testing.T) {

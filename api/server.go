@@ -230,7 +230,7 @@ func (s *Server) describe() description {
 		Name: "memconn", Version: s.o.Version, Commit: s.o.Commit, Catalog: "memory",
 		Versions:  map[string]string{"go": runtime.Version(), "arrow": arrow.PkgVersion, "duckdb": s.o.DuckDB},
 		Addresses: map[string]string{"http": scheme + s.HTTPAddr(), "flight": flightURI},
-		Features:  []string{"flight", "flight-sql", "prepared-statements", "bulk-ingest", "staged-writes", "scan-constraints"},
+		Features:  []string{"flight", "flight-sql", "prepared-statements", "bulk-ingest", "staged-writes", "scan-constraints", "scan-aggregations"},
 		Formats:   formats,
 		Limits: map[string]int64{
 			"requestBytes": s.o.MaxRequestBytes, "uploadBytes": s.o.MaxUploadBytes, "resultBytes": s.o.MaxResultBytes,

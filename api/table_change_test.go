@@ -21,8 +21,10 @@ func TestTableChanges(t *testing.T) {
 		return r
 	}
 	type object = map[string]any
-	expect("POST", tables, object{"name": "t", "columns": []object{{"name": "a", "type": "INTEGER"}, {"name": "s", "type": "VARCHAR"}},
-		"properties": object{"partitioned_by": []string{"s"}, "bloom_fpp": 0.05}}, 201, "")
+	expect("POST", tables, object{
+		"name": "t", "columns": []object{{"name": "a", "type": "INTEGER"}, {"name": "s", "type": "VARCHAR"}},
+		"properties": object{"partitioned_by": []string{"s"}, "bloom_fpp": 0.05},
+	}, 201, "")
 	expect("POST", "/v1/query", object{"sql": "INSERT INTO t SELECT i, CASE WHEN i % 2 = 0 THEN 'even' END FROM range(1000) r(i)"}, 200, "")
 
 	stats := expect("GET", tables+"/t/statistics", nil, 200, "").JSON(t)
@@ -36,8 +38,10 @@ func TestTableChanges(t *testing.T) {
 	expect("POST", tables+"/t/statistics", object{"x": 1}, 400, "INVALID_ARGUMENT")
 	expect("GET", tables+"/zz/statistics", nil, 404, "TABLE_NOT_FOUND")
 
-	changed := expect("PATCH", tables+"/t", object{"name": "u", "comment": "c", "addColumns": []object{{"name": "n", "type": "DOUBLE"}},
-		"renameColumns": []object{{"from": "a", "to": "b"}}, "properties": object{"sorted_by": []string{"b DESC"}, "spill_compression": false, "async_processing": false}}, 200, "").JSON(t)
+	changed := expect("PATCH", tables+"/t", object{
+		"name": "u", "comment": "c", "addColumns": []object{{"name": "n", "type": "DOUBLE"}},
+		"renameColumns": []object{{"from": "a", "to": "b"}}, "properties": object{"sorted_by": []string{"b DESC"}, "spill_compression": false, "async_processing": false},
+	}, 200, "").JSON(t)
 	require.Equal(t, []any{"u", "c"}, []any{changed["name"], changed["comment"]})
 	require.Len(t, changed["columns"], 3)
 	properties := changed["properties"].(object)

@@ -109,7 +109,7 @@ func namedQuery(t *catalog.TableState, r AggregationRequest) (*startree.Query, e
 		aggregate := startree.Aggregate{Func: f}
 		switch {
 		case f == startree.CountStar && n.Column != "":
-			return nil, Errorf(CodeInvalidArgument, "count_star takes no column, not %s: the rows with a value are count", n.Column)
+			return nil, Errorf(CodeInvalidArgument, "count_star takes no column, got %s: count_star counts all rows, count those with a value", n.Column)
 		case f != startree.CountStar && n.Column == "":
 			return nil, Errorf(CodeInvalidArgument, "the aggregate %s names no column", f)
 		case f != startree.CountStar:

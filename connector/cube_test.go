@@ -2,7 +2,6 @@ package connector_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"testing"
@@ -76,7 +75,7 @@ func total(t require.TestingT, c *connector.Connector, wantCube bool) (count int
 	require.NoError(t, err)
 	defer batch.Release()
 	_, err = rows.Next(context.Background())
-	require.True(t, errors.Is(err, io.EOF))
+	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, table.Rows(), batch.Column(0).(*array.Int64).Value(0))
 	return table.Rows(), batch.Column(1).ValueStr(0), r.Cube != nil
 }
@@ -100,7 +99,7 @@ func TestReadersSeeWholeCommitsThroughCubes(t *testing.T) {
 					return
 				default:
 				}
-				if _, sum, _ := total(failer{t}, c, true); sum != "0" {
+				if _, sum, _ := total(failer{t}, c, true); sum != "0" { //nolint:testifylint // failer ends nothing
 					t.Errorf("sum %s", sum)
 					return
 				}

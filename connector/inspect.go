@@ -45,6 +45,7 @@ type InspectReport struct {
 type InspectTable struct {
 	ID    uint64        `json:"id"`
 	Name  TableName     `json:"name"`
+	Cube  bool          `json:"cube,omitempty"` // a cube, whose rows are its cells
 	Rows  int64         `json:"rows"`
 	Parts []InspectPart `json:"parts"`
 	// Definition is the table's definition as it is stored.
@@ -141,7 +142,7 @@ func (i *inspection) tables(ctx context.Context, r records) error {
 	known := map[uint64]bool{}
 	for _, def := range r.tables {
 		known[def.ID] = true
-		t := InspectTable{ID: def.ID, Name: nameOf(def), Definition: def}
+		t := InspectTable{ID: def.ID, Name: nameOf(def), Cube: def.Cube != nil, Definition: def}
 		if !slices.ContainsFunc(i.report.Schemas, func(s string) bool { return s == def.Schema }) {
 			i.problem(def, 0, fmt.Sprintf("the table's schema %s has no record", def.Schema))
 		}

@@ -24,10 +24,10 @@ func cand(bytes int64, fresh bool, lo, hi int64) candidate {
 func allOf(parts []*table.Part) int { return len(parts) }
 
 // repeat makes n candidates.
-func repeat(n int, make func(i int64) candidate) []candidate {
+func repeat(n int, nth func(i int64) candidate) []candidate {
 	var out []candidate
 	for i := range n {
-		out = append(out, make(int64(i)))
+		out = append(out, nth(int64(i)))
 	}
 	return out
 }

@@ -124,24 +124,36 @@ func filtersOf(def *table.Definition, constraint predicate.Constraint) ([]table.
 			}
 		}
 	}
-	var filters []table.Filter
-	for _, name := range constraint.Columns() {
-		domain, ok := constraint.Domain(name)
-		if !ok || domain.IsAll() {
-			continue
-		}
-		c, err := findColumn(def, name)
+	if name, domain, ok := constraint.Single(); ok {
+		filter, err := filterOf(def, name, domain)
 		if err != nil {
 			return nil, err
 		}
-		kind, ok := predicate.KindOf(c.Type)
-		if !ok || kind != domain.Kind() {
-			return nil, Errorf(CodeInvalidArgument, "the constraint on column %s of table %s does not fit its type %s",
-				c.Name, nameOf(def), c.Type).with("column", c.Name)
+		return []table.Filter{filter}, nil
+	}
+	var filters []table.Filter
+	for _, name := range constraint.Columns() {
+		domain, _ := constraint.Domain(name)
+		filter, err := filterOf(def, name, domain)
+		if err != nil {
+			return nil, err
 		}
-		filters = append(filters, table.Filter{Column: c.ID, Domain: domain})
+		filters = append(filters, filter)
 	}
 	return filters, nil
+}
+
+func filterOf(def *table.Definition, name string, domain predicate.Domain) (table.Filter, error) {
+	c, err := findColumn(def, name)
+	if err != nil {
+		return table.Filter{}, err
+	}
+	kind, ok := predicate.KindOf(c.Type)
+	if !ok || kind != domain.Kind() {
+		return table.Filter{}, Errorf(CodeInvalidArgument, "the constraint on column %s of table %s does not fit its type %s",
+			c.Name, nameOf(def), c.Type).with("column", c.Name)
+	}
+	return table.Filter{Column: c.ID, Domain: domain}, nil
 }
 
 // Schema gives the requested columns.

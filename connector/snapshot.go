@@ -13,11 +13,15 @@ import (
 type Snapshot struct {
 	c    *Connector
 	held *catalog.Snapshot
+	own  catalog.Snapshot // what held points to in snapshots that are taken for each statement
 }
 
 // Snapshot takes hold of the current version. It never waits. The caller closes it.
 func (c *Connector) Snapshot() *Snapshot {
-	return &Snapshot{c: c, held: c.catalog.Acquire()}
+	s := &Snapshot{c: c}
+	c.catalog.AcquireInto(&s.own)
+	s.held = &s.own
+	return s
 }
 
 // Close gives the version up. Closing again does nothing.

@@ -53,7 +53,7 @@ func TestStatisticsAreNeverStale(t *testing.T) {
 		}
 		v, d, x := stats.Columns[0], stats.Columns[1], stats.Columns[2]
 		require.InDelta(t, len(numbers), v.Distinct, float64(len(numbers))*0.07+1, when)
-		require.EqualValues(t, []int{len(doubles), len(texts)}, []int{int(d.Distinct), int(x.Distinct)}, when)
+		require.Equal(t, []int{len(doubles), len(texts)}, []int{int(d.Distinct), int(x.Distinct)}, when)
 		require.Equal(t, []int64{0, nullDoubles, nullTexts}, []int64{v.Nulls, d.Nulls, x.Nulls}, when)
 		if len(all) == 0 {
 			require.Nil(t, v.Low)

@@ -259,3 +259,28 @@ func TestLoadIsAtomic(t *testing.T) {
 	s.memconn(t, "load", good, "--table", "t", "--mode", "replace")
 	require.Equal(t, int64(100_000), s.number(t, "SELECT count(*) FROM t"))
 }
+
+// Goal: texts that are appended to a table are read as its types, and a fault names row and column. Method: values that inference would take for
+// numbers go into a column of texts, over every mode that appends; a file with a wrong value adds nothing.
+func TestLoadReadsTextsAsTheTableHasThem(t *testing.T) {
+	s := start(t, filepath.Join(t.TempDir(), "data"), "--memory-budget", "256MiB")
+	s.memconn(t, "sql", "-c", `CREATE SCHEMA other; CREATE TABLE other.t (code VARCHAR, n BIGINT, moment TIMESTAMP WITH TIME ZONE, id UUID, price DECIMAL(9,2))`)
+	file := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const id = "6f1c1c58-9b5e-4c0a-8a52-2f5b8f3f9d11"
+	s.memconn(t, "load", file("a.csv", "CODE,n,moment,id,price\n007,1,2026-01-02T03:04:05Z,"+id+",1.50\n"), "--table", "other.t", "--mode", "append")
+	s.memconn(t, "load", file("a.ndjson", `{"code":"1e3","n":2,"price":"2.5"}`), file("b.ndjson", `{"code":"x"}`), "--table", "other.t", "--mode", "create_append")
+	require.Equal(t, int64(3), s.number(t, "SELECT count(*) FROM other.t"))
+	require.Equal(t, int64(2), s.number(t, "SELECT count(*) FROM other.t WHERE code IN ('007', '1e3') AND price IN (1.5, 2.5)"))
+	require.Equal(t, int64(1), s.number(t, "SELECT count(*) FROM other.t WHERE id = '"+id+"' AND moment = TIMESTAMPTZ '2026-01-02 03:04:05Z'"))
+	_, message, code := s.run("load", file("b.csv", "code,n\na,3\nb,x\n"), "--table", "other.t", "--mode", "append")
+	require.Equal(t, 1, code)
+	require.Contains(t, message, `row 2 (line 3), column "n": "x" is not an integer`)
+	require.Equal(t, int64(3), s.number(t, "SELECT count(*) FROM other.t"))
+	_, message, code = s.run("load", file("c.csv", "code\na\n"), "--table", "other.u", "--mode", "append")
+	require.Equal(t, 1, code)
+	require.Contains(t, message, "other.u not found")
+}

@@ -96,7 +96,7 @@ func TestFewValuesAreCollectedAlike(t *testing.T) {
 			slices.Sort(codes)
 			s := Of(b.NewArray())
 			require.Nil(t, s.dense)
-			require.Equal(t, len(codes), len(s.sparse), "%d values, gap %d", n, gap)
+			require.Len(t, s.sparse, len(codes), "%d values, gap %d", n, gap)
 			require.True(t, slices.Equal(slices.Compact(codes), s.sparse))
 		}
 	}

@@ -11,7 +11,11 @@ import (
 // An absent column is unconstrained. It is immutable; the zero value holds for
 // every row.
 type Constraint struct {
-	domains map[string]Domain
+	// A constraint of one column, as point queries have, needs no map: name and only are it.
+	name string
+	only Domain // holds nothing unless it is the only domain
+
+	domains map[string]Domain // two columns or more; else nil
 	none    bool
 }
 
@@ -23,16 +27,18 @@ func Impossible() Constraint { return Constraint{none: true} }
 func Where(domains map[string]Domain) Constraint {
 	var c Constraint
 	for name, d := range domains {
-		if d.IsNone() {
+		switch {
+		case d.IsNone():
 			return Impossible()
-		}
-		if d.IsAll() {
+		case d.IsAll():
 			continue
+		case c.domains != nil:
+			c.domains[name] = d
+		case c.one():
+			c = Constraint{domains: map[string]Domain{c.name: c.only, name: d}}
+		default:
+			c.name, c.only = name, d
 		}
-		if c.domains == nil {
-			c.domains = make(map[string]Domain, len(domains))
-		}
-		c.domains[name] = d
 	}
 	return c
 }
@@ -45,28 +51,44 @@ func WhereColumn(name string, d Domain) Constraint {
 	case d.IsAll():
 		return Constraint{}
 	}
-	return Constraint{domains: map[string]Domain{name: d}}
+	return Constraint{name: name, only: d}
 }
+
+// one reports whether c constrains one column, which name and only say.
+func (c *Constraint) one() bool { return !c.only.IsNone() }
 
 // IsNone reports whether no row can satisfy c.
 func (c Constraint) IsNone() bool { return c.none }
 
 // IsAll reports whether every row satisfies c.
-func (c Constraint) IsAll() bool { return !c.none && len(c.domains) == 0 }
+func (c Constraint) IsAll() bool { return !c.none && c.Len() == 0 }
 
 // Domain gives the domain of a column, and false if the column is unconstrained
 // or c is Impossible.
 func (c Constraint) Domain(column string) (Domain, bool) {
+	if c.one() && c.name == column {
+		return c.only, true
+	}
 	d, ok := c.domains[column]
 	return d, ok
 }
 
+// Len counts the constrained columns; none if c is Impossible.
+func (c Constraint) Len() int {
+	if c.one() {
+		return 1
+	}
+	return len(c.domains)
+}
+
+// Single gives the column and its domain of a constraint of one column, and false if c has
+// none or several.
+func (c Constraint) Single() (string, Domain, bool) { return c.name, c.only, c.one() }
+
 // Columns gives the names of the constrained columns in ascending order.
 func (c Constraint) Columns() []string {
-	if len(c.domains) == 1 { // the usual point query: nothing to sort
-		for name := range c.domains {
-			return []string{name}
-		}
+	if c.one() {
+		return []string{c.name}
 	}
 	return slices.Sorted(maps.Keys(c.domains))
 }
@@ -76,13 +98,17 @@ func (c Constraint) And(d Constraint) Constraint {
 	switch {
 	case c.none || d.none:
 		return Impossible()
-	case len(c.domains) == 0:
+	case c.IsAll():
 		return d
-	case len(d.domains) == 0:
+	case d.IsAll():
 		return c
 	}
-	both := maps.Clone(c.domains)
-	for name, e := range d.domains {
+	both := make(map[string]Domain, c.Len()+d.Len())
+	for _, name := range c.Columns() {
+		both[name], _ = c.Domain(name)
+	}
+	for _, name := range d.Columns() {
+		e, _ := d.Domain(name)
 		if old, ok := both[name]; ok {
 			e = old.Intersect(e)
 		}
@@ -96,7 +122,7 @@ func (c Constraint) String() string {
 	if c.none {
 		return "false"
 	}
-	if len(c.domains) == 0 {
+	if c.IsAll() {
 		return "true"
 	}
 	var b strings.Builder
@@ -106,7 +132,8 @@ func (c Constraint) String() string {
 		}
 		b.WriteString(name)
 		b.WriteString(" in ")
-		b.WriteString(c.domains[name].String())
+		d, _ := c.Domain(name)
+		b.WriteString(d.String())
 	}
 	return b.String()
 }

@@ -127,6 +127,16 @@ func NotNull(k Kind) Domain { return Domain{kind: k, set: newSet([]Range{{}})} }
 // OfValues gives the domain of the values vs, which must have kind k, and NULL
 // if nullAllowed. vs is not kept; order and duplicates do not matter.
 func OfValues(k Kind, nullAllowed bool, vs ...Value) Domain {
+	if len(vs) == 1 { // one look-up, one allocation
+		single := &struct {
+			set    rangeSet
+			ranges [1]Range
+		}{ranges: [1]Range{Point(vs[0])}}
+		if single.set.ranges = canonical(k, single.ranges[:]); len(single.set.ranges) == 0 {
+			return Domain{kind: k, null: nullAllowed}
+		}
+		return Domain{kind: k, null: nullAllowed, set: &single.set}
+	}
 	ranges := make([]Range, len(vs))
 	for i, v := range vs {
 		ranges[i] = Point(v)

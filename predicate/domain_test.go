@@ -2,6 +2,7 @@ package predicate_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -259,4 +260,48 @@ func TestConstraint(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, both.Columns())
 	require.Equal(t, []string{"a", "b"}, c.Columns(), "And leaves its operands alone")
 	require.Equal(t, "false", predicate.Impossible().String())
+}
+
+// Goal: a constraint of one column, which is kept apart from those of several, is the same however it came about. Method:
+// conjunctions of up to three columns in all orders, and those that leave one of two, against the names alone.
+func TestConstraintOfOneColumn(t *testing.T) {
+	k := predicate.KindInt
+	five, some := predicate.OfValues(k, false, predicate.Int(5)), predicate.OfValues(k, false, predicate.Int(5), predicate.Int(7))
+	names := []string{"a", "", "c"}
+	for mask := range 1 << len(names) {
+		domains, want := map[string]predicate.Domain{}, []string(nil)
+		forward, backward := predicate.Constraint{}, predicate.Constraint{}
+		for i, name := range names {
+			if mask>>i&1 == 1 {
+				domains[name], want = some, append(want, name)
+				forward = forward.And(predicate.WhereColumn(name, some))
+				backward = predicate.WhereColumn(name, some).And(backward)
+			}
+		}
+		slices.Sort(want)
+		domains["all"] = predicate.All(k)
+		for _, c := range []predicate.Constraint{predicate.Where(domains), forward, backward, forward.And(backward)} {
+			require.Equal(t, predicate.Where(domains).String(), c.String())
+			require.Equal(t, want, c.Columns())
+			require.Equal(t, len(want), c.Len())
+			require.Equal(t, len(want) == 0, c.IsAll())
+			require.False(t, c.IsNone())
+			name, d, ok := c.Single()
+			require.Equal(t, len(want) == 1, ok)
+			if ok {
+				require.Equal(t, want[0], name)
+				require.True(t, d.Equal(some))
+			}
+			for _, name := range names {
+				d, ok := c.Domain(name)
+				require.Equal(t, slices.Contains(want, name), ok)
+				require.Equal(t, ok, d.Equal(some))
+				narrowed, _ := c.And(predicate.WhereColumn(name, five)).Domain(name)
+				require.True(t, narrowed.Equal(five))
+			}
+		}
+	}
+	_, _, ok := predicate.Impossible().Single()
+	require.False(t, ok)
+	require.Zero(t, predicate.Impossible().Len())
 }

@@ -93,7 +93,7 @@ func (e *BudgetError) advice() string {
 		return ""
 	}
 	switch h := e.Holders[0]; {
-	case h.Owner.Class == ClassEngine && h.Bytes > e.Budget/2:
+	case h.Owner.Class == ClassEngine && h.Bytes >= e.Budget/2:
 		return "lower memory.engine_share, "
 	case h.Owner.Class == ClassIndexes:
 		return "raise parts.page_rows, "

@@ -31,6 +31,10 @@ func (x *execution) explainCubes(p *plan, in settings, snapshot *connector.Snaps
 	if err != nil {
 		return e, err
 	}
+	if why := p.cubes.refused(picksOf(all)); why != "" {
+		e.lines = []string{"  cubes: not used: " + why}
+		return e, nil
+	}
 	for _, v := range all {
 		if v.pick != nil {
 			e.answered[v.node.Scan.Handle] = true

@@ -23,14 +23,22 @@ func TestCubeHazards(t *testing.T) {
 	}
 	runCubeEdges(t, []cubeEdge{
 		{name: "count over no cell is 0, not NULL", setup: whole, used: []string{`SELECT count(*), count(x), sum(x) FROM t WHERE a = 1000`, `SELECT count(*) + 1 FROM t WHERE s = 'no' OR a = 1000`, `SELECT coalesce(max(x), count(*)) FROM t WHERE a > 5 AND a < 5`}},
-		{name: "outer joins", setup: append(whole, `CREATE TABLE u (a INTEGER)`, `INSERT INTO u VALUES (1), (2), (1000), (NULL)`),
-			same: []string{`SELECT u.a, count(*), count(t.x), count(t.a), sum(t.x) FROM u LEFT JOIN t ON t.a = u.a GROUP BY u.a`, `SELECT t.a, count(*), count(u.a) FROM u RIGHT JOIN t ON t.a = u.a GROUP BY t.a`, `SELECT count(*), count(u.a), sum(t.x) FROM u FULL JOIN t ON t.a = u.a`}},
-		{name: "distinct values over joins of many to many", setup: append(whole, `CREATE TABLE u (a INTEGER, n VARCHAR)`, `INSERT INTO u VALUES (1, 'p'), (1, 'p'), (2, 'p'), (2, 'q')`),
-			same: []string{`SELECT n, count(DISTINCT x), sum(x), count(*) FROM t JOIN u ON t.a = u.a GROUP BY n`, `SELECT count(DISTINCT x) FROM t, u WHERE t.a = u.a`}},
-		{name: "FILTER by a column", setup: append([]string{`CREATE TABLE t (a INTEGER, ok BOOLEAN, no BOOLEAN, x INTEGER)`, `INSERT INTO t SELECT i % 4, CASE WHEN i % 3 <> 0 THEN i % 2 = 0 END, i % 5 = 0, i FROM range(100) r(i)`}, `CREATE CUBE c ON t WITH (AGGREGATIONS = (count(*), sum(x)), GROUP = (a, ok))`, edgeWhole),
-			used: []string{`SELECT a, sum(x) FILTER (WHERE ok), count(*) FROM t GROUP BY a`, `SELECT sum(x) FILTER (WHERE NOT ok), sum(x) FROM t`}, base: []string{`SELECT a, sum(x) FILTER (WHERE no) FROM t GROUP BY a`, `SELECT a, sum(x) FILTER (WHERE ok AND no), sum(x) FROM t GROUP BY a`}},
-		{name: "casts are not looked through", setup: whole, base: []string{`SELECT CAST(ts AS DATE), count(*) FROM t GROUP BY 1`, `SELECT count(DISTINCT CAST(x AS VARCHAR)) FROM t`, `SELECT sum(CAST(x AS TINYINT)) FROM t WHERE x < 100`, `SELECT max(CAST(x AS VARCHAR)) FROM t`},
-			used: []string{`SELECT CAST(a AS VARCHAR), count(*) FROM t GROUP BY 1`, `SELECT CAST(a AS DECIMAL(3,1)) / 2, count(*) FROM t GROUP BY 1`, `SELECT count(*) FROM t WHERE CAST(a AS VARCHAR) > '10'`}},
+		{
+			name: "outer joins", setup: append(whole, `CREATE TABLE u (a INTEGER)`, `INSERT INTO u VALUES (1), (2), (1000), (NULL)`),
+			same: []string{`SELECT u.a, count(*), count(t.x), count(t.a), sum(t.x) FROM u LEFT JOIN t ON t.a = u.a GROUP BY u.a`, `SELECT t.a, count(*), count(u.a) FROM u RIGHT JOIN t ON t.a = u.a GROUP BY t.a`, `SELECT count(*), count(u.a), sum(t.x) FROM u FULL JOIN t ON t.a = u.a`},
+		},
+		{
+			name: "distinct values over joins of many to many", setup: append(whole, `CREATE TABLE u (a INTEGER, n VARCHAR)`, `INSERT INTO u VALUES (1, 'p'), (1, 'p'), (2, 'p'), (2, 'q')`),
+			same: []string{`SELECT n, count(DISTINCT x), sum(x), count(*) FROM t JOIN u ON t.a = u.a GROUP BY n`, `SELECT count(DISTINCT x) FROM t, u WHERE t.a = u.a`},
+		},
+		{
+			name: "FILTER by a column", setup: append([]string{`CREATE TABLE t (a INTEGER, ok BOOLEAN, no BOOLEAN, x INTEGER)`, `INSERT INTO t SELECT i % 4, CASE WHEN i % 3 <> 0 THEN i % 2 = 0 END, i % 5 = 0, i FROM range(100) r(i)`}, `CREATE CUBE c ON t WITH (AGGREGATIONS = (count(*), sum(x)), GROUP = (a, ok))`, edgeWhole),
+			used: []string{`SELECT a, sum(x) FILTER (WHERE ok), count(*) FROM t GROUP BY a`, `SELECT sum(x) FILTER (WHERE NOT ok), sum(x) FROM t`}, base: []string{`SELECT a, sum(x) FILTER (WHERE no) FROM t GROUP BY a`, `SELECT a, sum(x) FILTER (WHERE ok AND no), sum(x) FROM t GROUP BY a`},
+		},
+		{
+			name: "casts are not looked through", setup: whole, base: []string{`SELECT CAST(ts AS DATE), count(*) FROM t GROUP BY 1`, `SELECT count(DISTINCT CAST(x AS VARCHAR)) FROM t`, `SELECT sum(CAST(x AS TINYINT)) FROM t WHERE x < 100`, `SELECT max(CAST(x AS VARCHAR)) FROM t`},
+			used: []string{`SELECT CAST(a AS VARCHAR), count(*) FROM t GROUP BY 1`, `SELECT CAST(a AS DECIMAL(3,1)) / 2, count(*) FROM t GROUP BY 1`, `SELECT count(*) FROM t WHERE CAST(a AS VARCHAR) > '10'`},
+		},
 		{name: "changes of the same second are seen", setup: append(whole, `INSERT INTO t (a, x) VALUES (1, 1)`, `INSERT INTO t (a, x) VALUES (1, 1)`, `TRUNCATE TABLE t`, `INSERT INTO t (a, x) VALUES (1, 7)`), same: []string{`SELECT a, sum(x), count(*) FROM t GROUP BY a`}},
 		{name: "an OR of two impossible conditions", setup: whole, used: []string{`SELECT count(*) FROM t WHERE s = 'no' OR s = 'nope'`, `SELECT count(*) FROM t WHERE (a = 1 AND a = 2) OR (s = 'x' AND s = 'y')`, `SELECT a, count(*) FROM t WHERE s = 'no' OR s = 'nope' GROUP BY a`}},
 		{name: "many small appends, sums by two dimensions", setup: many, used: []string{`SELECT a, b, sum(x), count(*) FROM t GROUP BY a, b`, `SELECT a, sum(x) FROM t GROUP BY a`, `SELECT count(*), sum(x) FROM t`}},
@@ -50,9 +58,11 @@ func TestCubeHazards(t *testing.T) {
 // one at once. Method: schemas and names that differ in the place of a separator.
 func TestCubeNamesDoNotCollide(t *testing.T) {
 	w := newManualCubeWorld(t)
-	for _, statement := range []string{edgeTable, edgeRows, `CREATE SCHEMA a`, `CREATE SCHEMA "a.b"`, `CREATE SCHEMA a_b`,
+	for _, statement := range []string{
+		edgeTable, edgeRows, `CREATE SCHEMA a`, `CREATE SCHEMA "a.b"`, `CREATE SCHEMA a_b`,
 		`CREATE CUBE a."b.c" ON default.t WITH (AGGREGATIONS = (count(*)), GROUP = (a)) WHERE a >= 0`, `CREATE CUBE "a.b".c ON default.t WITH (AGGREGATIONS = (sum(x)), GROUP = (a)) WHERE a >= 0`,
-		`CREATE CUBE a_b.c ON default.t WITH (AGGREGATIONS = (max(x)), GROUP = (a)) WHERE a >= 0`} {
+		`CREATE CUBE a_b.c ON default.t WITH (AGGREGATIONS = (max(x)), GROUP = (a)) WHERE a >= 0`,
+	} {
 		w.exec(statement)
 	}
 	require.Len(t, w.rows(`SHOW CUBES`), 3)

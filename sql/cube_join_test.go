@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -80,7 +81,21 @@ func TestCubeAnswersStarJoins(t *testing.T) {
 		require.Empty(t, w.both(query), query)
 		require.Contains(t, w.lines("EXPLAIN "+query), reason, query)
 	}
+	for _, odd := range []string{"DECIMAL(5,2)", "FLOAT", "DOUBLE"} {
+		odd = `SELECT sum(x * u), sum(u) FROM t JOIN (SELECT k, CAST(w / 3 AS ` + odd + `) AS u FROM da) q ON a = q.k`
+		_, cube := w.answer(odd)
+		require.Empty(t, cube, odd)
+		require.Contains(t, w.lines("EXPLAIN "+odd), "cubes: not used: its form over groups is not understood", "known by now")
+	}
 	require.Equal(t, "default.c", w.both(`SELECT name, sum(x) FROM t JOIN da ON a = k WHERE a < ? AND w > ? GROUP BY name HAVING count(*) > ?`, int64(4), int64(5), int64(10)))
+}
+
+// answer gives the rows of a query and the cube that answered.
+func (w *world) answer(query string) ([]string, string) {
+	r, err := w.session.Execute(context.Background(), query)
+	require.NoError(w.t, err, query)
+	defer r.Close()
+	return drain(w.t, r), r.Stats().Cube
 }
 
 // lines gives a statement's rows as one text.

@@ -103,12 +103,16 @@ func (c *cubeRound) insertCube(name string) {
 }
 
 var (
-	cubeConditions = []string{"i = 1", "i > 0", "i IN (0, 1, 2)", "i IS NULL", "i IS NOT NULL", "NOT (i = 1)", "i <> 2", "i BETWEEN 2 AND 1", "i < 1.5", "s = 'A10'", "s LIKE 'A%'", "s <> ''", "length(s) = 1", "ok", "ok IS NOT TRUE",
+	cubeConditions = []string{
+		"i = 1", "i > 0", "i IN (0, 1, 2)", "i IS NULL", "i IS NOT NULL", "NOT (i = 1)", "i <> 2", "i BETWEEN 2 AND 1", "i < 1.5", "s = 'A10'", "s LIKE 'A%'", "s <> ''", "length(s) = 1", "ok", "ok IS NOT TRUE",
 		"i = 1 OR s = 'a'", "i = 1 OR i = 2", "s = 'no' OR s = 'nope'", "de > 0.3", "de IS NULL", "fl = 0", "fl > 1", "fl <= 1.5", "m > 0", "m > 1", "ts >= TIMESTAMP '2023-12-26'", "ts < TIMESTAMP '2024-01-01'", "ts BETWEEN TIMESTAMP '2023-12-27' AND TIMESTAMP '2023-12-28'",
-		"dy >= DATE '2024-03-01'", "dy < DATE '2024-03-01'", "dy = DATE '2024-02-29'", "date_trunc('month', dy) = DATE '2024-03-01'", "date_trunc('day', ts) > TIMESTAMP '2023-12-26'", "i % 2 = 0", "i + m > 3", "TRUE", "m > 0 AND i = 1"}
+		"dy >= DATE '2024-03-01'", "dy < DATE '2024-03-01'", "dy = DATE '2024-02-29'", "date_trunc('month', dy) = DATE '2024-03-01'", "date_trunc('day', ts) > TIMESTAMP '2023-12-26'", "i % 2 = 0", "i + m > 3", "TRUE", "m > 0 AND i = 1",
+	}
 	cubeGroups       = []string{"i", "s", "ok", "de", "fl", "ts", "dy", "date_trunc('day', ts)", "date_trunc('month', ts)", "date_trunc('week', ts)", "date_trunc('month', dy)", "date_trunc('year', dy)", "upper(s)", "i % 2", "coalesce(s, 'none')", "i IS NULL"}
-	cubeAggregatesOf = []string{"count(*)", "count(m)", "count(1)", "sum(m)", "avg(m)", "min(m)", "max(m)", "sum(big)", "avg(big)", "sum(md)", "avg(md)", "min(md)", "sum(mf)", "avg(mf)", "min(mf)", "max(fl)", "count(DISTINCT m)", "count(DISTINCT s)", "count(DISTINCT i)",
-		"max(s)", "min(i)", "max(ts)", "stddev(md)", "count(*) FILTER (WHERE i > 0)", "sum(m) FILTER (WHERE ok)", "count_if(i = 1)", "sum(CASE WHEN i = 1 THEN m END)", "sum(CASE WHEN ok THEN 1 ELSE 0 END)", "sum(m) * 2 + count(*)", "max(upper(s))", "sum(DISTINCT i)", "avg(m) + min(m)", "coalesce(sum(m), 0)", "median(m)", "sum(m + 1)", "avg(nn)", "count(nn)"}
+	cubeAggregatesOf = []string{
+		"count(*)", "count(m)", "count(1)", "sum(m)", "avg(m)", "min(m)", "max(m)", "sum(big)", "avg(big)", "sum(md)", "avg(md)", "min(md)", "sum(mf)", "avg(mf)", "min(mf)", "max(fl)", "count(DISTINCT m)", "count(DISTINCT s)", "count(DISTINCT i)",
+		"max(s)", "min(i)", "max(ts)", "stddev(md)", "count(*) FILTER (WHERE i > 0)", "sum(m) FILTER (WHERE ok)", "count_if(i = 1)", "sum(CASE WHEN i = 1 THEN m END)", "sum(CASE WHEN ok THEN 1 ELSE 0 END)", "sum(m) * 2 + count(*)", "max(upper(s))", "sum(DISTINCT i)", "avg(m) + min(m)", "coalesce(sum(m), 0)", "median(m)", "sum(m + 1)", "avg(nn)", "count(nn)",
+	}
 )
 
 // query draws a query; its order by is total or absent.
@@ -247,8 +251,16 @@ func TestCloseRowsIsStrict(t *testing.T) {
 	for _, pair := range [][2]string{{"1|2.5|3", "1|2.5|3"}, {"1|2.5000000000000004|3", "1|2.5|3"}, {"1|2.5|-0", "1|2.5|0"}, {"x|NaN|inf", "x|NaN|inf"}} {
 		require.True(t, closeRows(names, pair[0], pair[1]), pair)
 	}
-	for _, pair := range [][2]string{{"1|2.5|3", "2|2.5|3"}, {"1|2.5|3", "1|2.6|3"}, {"1|0.0001|3", "1|0.0002|3"}, {"1|-0|3", "1|0|3"}, {"1|NaN|3", "1|1.5|3"}, {"1|2.5|3", "1|2.5"},
-		{"1|inf|3", "1|1.7e308|3"}, {"123456789012345678|1|1", "123456789012345679|1|1"}} {
+	for _, pair := range [][2]string{
+		{"1|2.5|3", "2|2.5|3"},
+		{"1|2.5|3", "1|2.6|3"},
+		{"1|0.0001|3", "1|0.0002|3"},
+		{"1|-0|3", "1|0|3"},
+		{"1|NaN|3", "1|1.5|3"},
+		{"1|2.5|3", "1|2.5"},
+		{"1|inf|3", "1|1.7e308|3"},
+		{"123456789012345678|1|1", "123456789012345679|1|1"},
+	} {
 		require.False(t, closeRows(names, pair[0], pair[1]), pair)
 	}
 }

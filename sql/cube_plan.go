@@ -94,8 +94,8 @@ func (e *Engine) planCubes(ctx context.Context, p *plan, snapshot *connector.Sna
 }
 
 // describeAlone gives the columns of a tree.
-func (e *Engine) describeAlone(ctx context.Context, make func() ([]byte, error), sources map[string]duck.Source) (*arrow.Schema, error) {
-	text, err := make()
+func (e *Engine) describeAlone(ctx context.Context, tree func() ([]byte, error), sources map[string]duck.Source) (*arrow.Schema, error) {
+	text, err := tree()
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,8 @@ func (c *cubePlan) tree(x *execution, p *plan, picks []*cubePick, sources map[st
 		var query *duck.QueryError
 		switch {
 		case errors.As(err, &query):
-			t.why = "its form over groups is not understood: " + query.Message
+			message, _, _ := strings.Cut(query.Message, "\n") // without a list of what is
+			t.why = "its form over groups is not understood: " + message
 		case err != nil:
 			return t, err
 		case pick.node.schema == nil || schema == nil || !sameTypes(schema, pick.node.schema):
@@ -379,6 +380,14 @@ func (c *cubePlan) tree(x *execution, p *plan, picks []*cubePick, sources map[st
 	}
 	c.mu.trees[key] = t
 	return t, nil
+}
+
+// refused gives the reason why the picked SELECTs could not be replaced when that was
+// tried before; "" when they could, or nobody knows yet.
+func (c *cubePlan) refused(picks []*cubePick) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.trees[treeKey(picks, c.nodes)].why
 }
 
 func sameTypes(a, b *arrow.Schema) bool {

@@ -28,13 +28,8 @@ func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	var picks []*cubePick
-	for _, v := range all {
-		if v.pick != nil {
-			picks = append(picks, v.pick)
-		}
-	}
-	if len(picks) == 0 {
+	picks := picksOf(all)
+	if len(picks) == 0 || p.cubes.refused(picks) != "" {
 		return nil, nil
 	}
 	if sources == nil {
@@ -46,6 +41,16 @@ func (x *execution) runCubes(p *plan, in settings, snapshot *connector.Snapshot,
 		return nil, nil
 	}
 	return out, err
+}
+
+func picksOf(all []cubeVerdicts) []*cubePick {
+	var picks []*cubePick
+	for _, v := range all {
+		if v.pick != nil {
+			picks = append(picks, v.pick)
+		}
+	}
+	return picks
 }
 
 // tablesMayAnswer says of an error of grouping that DuckDB may do better: it has memory
@@ -173,7 +178,7 @@ func (g *groupSource) start() error {
 	if err != nil {
 		return err
 	}
-	g.x.onEnd(rows.Close)
+	g.x.onEnd(closeFunc(rows.Close))
 	if items := rows.Items(); items > maxListItems {
 		return connector.Errorf(connector.CodeMemoryLimitExceeded, "the groups of table %s hold %d different values, more than the %d that are merged in a query",
 			g.pick.node.table.name, items, maxListItems)

@@ -103,23 +103,35 @@ type execution struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stop    func() // of the timeout; nil without
-	// few is where release begins: most statements give back no more than this.
-	few [2]func()
+	// few is where holds begins: most statements give back no more than this.
+	few [2]closer
+	// result is the Result of the statement, which lives as long as the statement does.
+	result Result
 
 	mu struct {
 		sync.Mutex
 		rows     int64
 		finished time.Time
 		ended    bool
-		release  []func() // run in reverse order by end
+		holds    []closer // closed in reverse order by end
 	}
 }
+
+// closer is what a statement gives back at its end. Pointers of statements' parts fit in
+// without an allocation, which funcs of their methods would take.
+type closer interface{ Close() }
+
+// closeFunc is a closer of one call.
+type closeFunc func()
+
+// Close makes the call.
+func (f closeFunc) Close() { f() }
 
 // begin registers a statement. Its context ends when ctx does, by Cancel, or by
 // the timeout.
 func (e *Engine) begin(ctx context.Context, text, schema string, timeout time.Duration) (*execution, error) {
 	x := &execution{engine: e, text: text, schema: schema, started: time.Now()}
-	x.mu.release = x.few[:0]
+	x.mu.holds = x.few[:0]
 	e.mu.Lock()
 	switch {
 	case e.mu.closed:
@@ -143,16 +155,16 @@ func (e *Engine) begin(ctx context.Context, text, schema string, timeout time.Du
 	return x, nil
 }
 
-// onEnd has release run when the statement ends; at once if it has ended.
-func (x *execution) onEnd(release func()) {
+// onEnd has hold closed when the statement ends; at once if it has ended.
+func (x *execution) onEnd(hold closer) {
 	x.mu.Lock()
 	ended := x.mu.ended
 	if !ended {
-		x.mu.release = append(x.mu.release, release)
+		x.mu.holds = append(x.mu.holds, hold)
 	}
 	x.mu.Unlock()
 	if ended {
-		release()
+		hold.Close()
 	}
 }
 
@@ -164,8 +176,8 @@ func (x *execution) end() {
 		return
 	}
 	x.mu.ended = true
-	release := x.mu.release
-	x.mu.release = nil
+	holds := x.mu.holds
+	x.mu.holds = nil
 	if x.mu.finished.IsZero() {
 		x.mu.finished = time.Now()
 	}
@@ -174,9 +186,10 @@ func (x *execution) end() {
 		x.stop()
 	}
 	x.cancel(context.Canceled)
-	for i := len(release) - 1; i >= 0; i-- {
-		release[i]()
+	for i := len(holds) - 1; i >= 0; i-- {
+		holds[i].Close()
 	}
+	clear(holds) // a result that is closed and kept keeps no snapshot
 	e := x.engine
 	e.mu.Lock()
 	delete(e.mu.running, x.id)

@@ -132,7 +132,7 @@ func (f *fastPlan) group(x *execution, in settings, snapshot *connector.Snapshot
 		}
 		rows.batches = []arrow.RecordBatch{batch}
 	}
-	x.onEnd(rows.release)
+	x.onEnd(rows)
 	return &output{schema: f.schema, rows: rows, stats: func(s *Stats) {
 		s.add(stats)
 		s.FastPath = true

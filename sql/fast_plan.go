@@ -154,7 +154,7 @@ type direct struct {
 func directOutput(x *execution, schema *arrow.Schema, batch arrow.RecordBatch, read table.ScanStats) *output {
 	d := &direct{batch: [1]arrow.RecordBatch{batch}, read: read}
 	d.rows.batches = d.batch[:]
-	x.onEnd(d.rows.release)
+	x.onEnd(&d.rows)
 	d.output = output{schema: schema, rows: &d.rows, stats: d.addTo}
 	return &d.output
 }
@@ -186,7 +186,7 @@ func (f *fastPlan) scan(x *execution, in settings, snapshot *connector.Snapshot,
 	if err != nil || scan == nil {
 		return nil, err
 	}
-	x.onEnd(scan.Close)
+	x.onEnd(scan)
 	rows := &scanRows{run: x, scan: scan, schema: f.schema, skip: f.offset, left: f.limit}
 	return &output{schema: f.schema, rows: rows, stats: func(s *Stats) {
 		s.add(scan.Stats())

@@ -96,7 +96,8 @@ func (f *fastPlan) decide(states []table.AggregateState) (bool, error) {
 
 // batch makes the one row of an aggregate query; false when DuckDB must decide.
 func (f *fastPlan) batch(states []table.AggregateState) (arrow.RecordBatch, bool) {
-	columns := make([]arrow.Array, 0, len(states))
+	var few [4]arrow.Array // a batch copies them, so that few columns need no memory of their own
+	columns := few[:0]
 	defer func() {
 		for _, c := range columns {
 			c.Release()
@@ -162,12 +163,25 @@ func (o *aggregateOutput) appendSum(b array.Builder, s *table.AggregateState) bo
 	return ok
 }
 
+// int64Value is the memory of an array of one value, in one piece. It owns no memory of an
+// allocator, so that nothing has to be given back: the garbage collector takes it with the array.
+type int64Value struct {
+	value   [1]int64
+	buffer  memory.Buffer
+	buffers [2]*memory.Buffer // validity, which is absent, and values
+	data    array.Data
+}
+
 // int64Array makes an array of one value with as little work as possible: counts
 // are the answers that must be fast.
 func int64Array(v int64) arrow.Array {
-	data := array.NewData(arrow.PrimitiveTypes.Int64, 1, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes([]int64{v}))}, nil, 0, 0)
-	defer data.Release()
-	return array.NewInt64Data(data)
+	one := &int64Value{value: [1]int64{v}}
+	one.buffer.Reset(arrow.Int64Traits.CastToBytes(one.value[:]))
+	one.buffers[1] = &one.buffer
+	one.data.Retain() // the hold of whoever makes data; zero data has none
+	one.data.Reset(arrow.PrimitiveTypes.Int64, 1, one.buffers[:], nil, 0, 0)
+	defer one.data.Release()
+	return array.NewInt64Data(&one.data)
 }
 
 var decimalZero decimal256.Num

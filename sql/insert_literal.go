@@ -39,7 +39,7 @@ func (x *execution) insertLiterals(text string, in settings, params []any) (*out
 	c := &compiler{run: x, in: in, text: text}
 	name, err := c.table(r.insert.table)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the long way says what is wrong
+		return nil, nil // the long way says what is wrong
 	}
 	batch := r.insert.batch(x.hold(), name)
 	if batch == nil {

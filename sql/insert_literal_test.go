@@ -52,12 +52,25 @@ func drawLiteral(rt *rapid.T) string {
 // literalParams are values of parameters.
 var literalParams = []any{
 	nil, true, false, int8(-5), int32(1 << 30), int64(-1), int64(1) << 40, int64(math.MaxInt64), int64(math.MinInt64), uint8(200), uint64(math.MaxUint64), uint64(7), 16777217, 1<<53 + 1,
-	0.5, -0.0, math.Copysign(0, -1), math.NaN(), math.Inf(1), 1e300, 3.0, float32(0.1), float32(2), "", "12", "0.5", "text", "ä", "2020-02-29", "2020-01-01 10:00:00.5", "2020-01-01 10:00:00+01", "10:11:12",
-	"f47ac10b-58cc-4372-a567-0e02b2c3d479", []byte{}, []byte{0, 255}, []byte(nil), [16]byte{1, 2, 255}, uuid.UUID{200}, arrow.Date32(18000), arrow.Date32(-800000),
-	duck.Decimal{Value: decimal128.FromI64(150), Precision: 5, Scale: 2}, duck.Decimal{Value: decimal128.FromI64(-12345), Scale: 4}, duck.Decimal{Value: decimal128.FromI64(5)},
-	duck.Timestamp{Value: 1_600_000_000, Unit: arrow.Second}, duck.Timestamp{Value: 1_600_000_000_123, Unit: arrow.Millisecond, Zoned: true}, duck.Timestamp{Value: -1_600_000_000_123_456, Unit: arrow.Microsecond},
-	duck.Timestamp{Value: 1_600_000_000_123_456_789, Unit: arrow.Nanosecond}, duck.Timestamp{Value: math.MaxInt64, Unit: arrow.Microsecond},
-	duck.TimeOfDay{Value: 3_600_000, Unit: arrow.Millisecond}, duck.TimeOfDay{Value: 86_400, Unit: arrow.Second}, duck.TimeOfDay{Value: 1_234_567, Unit: arrow.Nanosecond},
+	0.5, 0.0, math.Copysign(0, -1), math.NaN(), math.Inf(1), 1e300, 3.0, float32(0.1), float32(2), "", "12", "0.5", "text", "ä", "2020-02-29", "2020-01-01 10:00:00.5", "2020-01-01 10:00:00+01", "10:11:12",
+	"f47ac10b-58cc-4372-a567-0e02b2c3d479",
+	[]byte{},
+	[]byte{0, 255},
+	[]byte(nil),
+	[16]byte{1, 2, 255},
+	uuid.UUID{200},
+	arrow.Date32(18000), arrow.Date32(-800000),
+	duck.Decimal{Value: decimal128.FromI64(150), Precision: 5, Scale: 2},
+	duck.Decimal{Value: decimal128.FromI64(-12345), Scale: 4},
+	duck.Decimal{Value: decimal128.FromI64(5)},
+	duck.Timestamp{Value: 1_600_000_000, Unit: arrow.Second},
+	duck.Timestamp{Value: 1_600_000_000_123, Unit: arrow.Millisecond, Zoned: true},
+	duck.Timestamp{Value: -1_600_000_000_123_456, Unit: arrow.Microsecond},
+	duck.Timestamp{Value: 1_600_000_000_123_456_789, Unit: arrow.Nanosecond},
+	duck.Timestamp{Value: math.MaxInt64, Unit: arrow.Microsecond},
+	duck.TimeOfDay{Value: 3_600_000, Unit: arrow.Millisecond},
+	duck.TimeOfDay{Value: 86_400, Unit: arrow.Second},
+	duck.TimeOfDay{Value: 1_234_567, Unit: arrow.Nanosecond},
 }
 
 // TestLiteralInsertsOracle: an INSERT of literals and parameters stores the rows, or is refused, as if

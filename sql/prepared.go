@@ -62,8 +62,8 @@ func (x *execution) runPrepared(handle *planHandle, in settings, params []any) (
 
 // bind gives the literals of a predicate with the parameters' values in them.
 func (p *plan) bind(where *constraint.Predicate, params []any) ([]constraint.Literal, error) {
-	if len(params) != len(p.params) {
-		return nil, badArgument("the statement has %d parameters, %d values were given", len(p.params), len(params))
+	if err := p.checkCount(params); err != nil {
+		return nil, err
 	}
 	refs := where.Refs()
 	out := make([]constraint.Literal, len(refs))
@@ -74,6 +74,14 @@ func (p *plan) bind(where *constraint.Predicate, params []any) ([]constraint.Lit
 		}
 	}
 	return out, nil
+}
+
+// checkCount refuses more or fewer values than the plan has parameters.
+func (p *plan) checkCount(params []any) error {
+	if len(params) != len(p.params) {
+		return badArgument("the statement has %d parameters, %d values were given", len(p.params), len(params))
+	}
+	return nil
 }
 
 // paramLiteral finds the value of a parameter by its identifier. There are few.

@@ -27,7 +27,7 @@ type output struct {
 // hold takes a snapshot that lives as long as the statement.
 func (x *execution) hold() *connector.Snapshot {
 	snapshot := x.engine.conn.Snapshot()
-	x.onEnd(snapshot.Close)
+	x.onEnd(snapshot)
 	return snapshot
 }
 
@@ -145,7 +145,7 @@ func (x *execution) runTree(key any, tree []byte, sources map[string]duck.Source
 	if err != nil {
 		return nil, err
 	}
-	x.onEnd(func() { _ = conn.Close() })
+	x.onEnd(closeFunc(func() { _ = conn.Close() }))
 	var stmt *duck.Stmt
 	if key == nil {
 		stmt, err = conn.PrepareTree(x.ctx, tree, sources)

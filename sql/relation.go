@@ -79,7 +79,7 @@ func (r *relation) output(x *execution) *output {
 	if len(r.rows) > 0 {
 		rows.batches = []arrow.RecordBatch{r.batch()}
 	}
-	x.onEnd(rows.release)
+	x.onEnd(rows)
 	return &output{schema: r.schema, rows: rows}
 }
 

@@ -44,8 +44,7 @@ func (e *Engine) recall(text, schema string, params []any) (*plan, constraint.Re
 	if p == nil {
 		return nil, constraint.Result{}, nil
 	}
-	values, err := paramLiterals(p.params, params)
-	if err != nil {
+	if err := p.checkCount(params); err != nil {
 		return nil, constraint.Result{}, err
 	}
 	var few [4]constraint.Literal // most texts have no more, and then nothing is allocated
@@ -58,7 +57,7 @@ func (e *Engine) recall(text, schema string, params []any) (*plan, constraint.Re
 		case a.slot >= 0:
 			literals[i] = constraint.Cast(n.literal(n.slots[a.slot]), a.cast)
 		case a.param != "":
-			literals[i] = constraint.Cast(values[a.param], a.cast)
+			literals[i] = constraint.Cast(p.paramLiteral(a.param, params), a.cast)
 		default:
 			literals[i] = a.literal
 		}

@@ -147,8 +147,8 @@ func (b *batchRows) next(context.Context) (arrow.RecordBatch, error) {
 	return first, nil
 }
 
-// release gives up the batches that nobody took.
-func (b *batchRows) release() {
+// Close gives up the batches that nobody took.
+func (b *batchRows) Close() {
 	for _, batch := range b.batches {
 		batch.Release()
 	}

@@ -83,7 +83,9 @@ func (s *Session) execute(ctx context.Context, text string, in settings, params 
 	if out.rows == nil {
 		x.finish()
 	}
-	return &Result{run: x, schema: out.schema, rows: out.rows, count: out.count, counts: out.counts, stats: out.stats}, nil
+	r := &x.result
+	r.run, r.schema, r.rows, r.count, r.counts, r.stats = x, out.schema, out.rows, out.count, out.counts, out.stats
+	return r, nil
 }
 
 // start takes the shortest way that the statement has.

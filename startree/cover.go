@@ -279,9 +279,10 @@ func (v *cover) addRest(used []*Segment) string {
 		classes[string(key)] = append(classes[string(key)], p)
 	}
 	for _, key := range order {
-		boxes, ok := []predicate.Constraint{v.r.Query.Filter}, true
+		boxes := []predicate.Constraint{v.r.Query.Filter}
 		for i, s := range used {
 			if key[i] == 1 {
+				var ok bool
 				if boxes, ok = subtractAll(boxes, v.box.And(s.Region)); !ok {
 					return "its regions leave too many pieces of the table"
 				}

@@ -34,8 +34,11 @@ func eventTable() *table.Definition {
 		name string
 		t    arrow.DataType
 	}{
-		{"app_id", arrow.BinaryTypes.String}, {"event_id", arrow.PrimitiveTypes.Int32}, {"pt_d", arrow.FixedWidthTypes.Date32},
-		{"did", arrow.PrimitiveTypes.Int64}, {"session_id", arrow.PrimitiveTypes.Int64},
+		{"app_id", arrow.BinaryTypes.String},
+		{"event_id", arrow.PrimitiveTypes.Int32},
+		{"pt_d", arrow.FixedWidthTypes.Date32},
+		{"did", arrow.PrimitiveTypes.Int64},
+		{"session_id", arrow.PrimitiveTypes.Int64},
 	} {
 		d.Columns = append(d.Columns, table.Column{ID: table.ColumnID(i + 1), Name: c.name, Type: c.t, Nullable: true})
 	}

@@ -345,7 +345,7 @@ func TestMatchReasons(t *testing.T) {
 		{Query{GroupBy: []Dimension{{Column: colTS, Bucket: BucketHour}}, Filter: f}, "date_trunc('hour', ts) is no dimension"},
 		{Query{GroupBy: []Dimension{{Column: colC, Bucket: BucketMonth}}, Filter: f}, "date_trunc('month', c__d) is no dimension"},
 		{Query{GroupBy: []Dimension{{Column: colB}}, Filter: f}, "b is no dimension"},
-		{Query{Aggregates: []Aggregate{{Avg, colX}}, Filter: f}, "it holds no count of x"},
+		{Query{Aggregates: []Aggregate{{Avg, colX}}, Filter: f}, "it holds no count of x, which may be NULL: give the cube count(x) or avg(x)"},
 		{Query{Aggregates: []Aggregate{{Sum, colA}}, Filter: f}, "it holds no sum of a"},
 		{Query{Aggregates: []Aggregate{{Sum, colX}}}, "holds only rows that pass its filter on u"},
 		{Query{Aggregates: []Aggregate{{Sum, colX}}, Filter: where("u", predicate.OfValues(predicate.KindUint, true, predicate.Uint(1)))}, "is not that of the query"},

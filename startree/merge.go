@@ -58,7 +58,7 @@ func (w *cellWriter) mergeRuns(ctx context.Context, plan *cellPlan, parts [][]*t
 	s := w.newSink(plan)
 	defer s.abort()
 	for {
-		more, err := w.mergeStep(ctx, plan, runs, g)
+		more, err := w.mergeStep(ctx, runs, g)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func maskFilter(mask uint32) []table.Filter {
 }
 
 // mergeStep groups the next cells of all runs; false when there are none.
-func (w *cellWriter) mergeStep(ctx context.Context, plan *cellPlan, runs []*run, g *groups) (bool, error) {
+func (w *cellWriter) mergeStep(ctx context.Context, runs []*run, g *groups) (bool, error) {
 	bound, some := []byte(nil), false
 	step := max(16, mergeRows/len(runs))
 	for _, r := range runs {

@@ -167,6 +167,9 @@ func (m *Manifest) match(base *table.Definition, q *Query) (*cubePlan, string) {
 			dim = p.layout.plainDim(s.column)
 			if dim < 0 || s.kind == stateSum || s.kind == stateMoments {
 				c, _ := base.ColumnByID(s.column)
+				if s.kind == stateCount {
+					return nil, fmt.Sprintf("it holds no count of %s, which may be NULL: give the cube count(%s) or avg(%s)", c.Name, c.Name, c.Name)
+				}
 				return nil, fmt.Sprintf("it holds no %s of %s", stateNames[s.kind], c.Name)
 			}
 			p.needed |= 1 << dim

@@ -36,8 +36,16 @@ func pick[T any](r *rand.Rand, from []T, most int) []T {
 }
 
 var testDimensions = []Dimension{
-	{Column: colA}, {Column: colB}, {Column: colC}, {Column: colC, Bucket: BucketWeek}, {Column: colC, Bucket: BucketMonth},
-	{Column: colTS, Bucket: BucketHour}, {Column: colTS, Bucket: BucketDay}, {Column: colTS, Bucket: BucketQuarter}, {Column: colF}, {Column: colG},
+	{Column: colA},
+	{Column: colB},
+	{Column: colC},
+	{Column: colC, Bucket: BucketWeek},
+	{Column: colC, Bucket: BucketMonth},
+	{Column: colTS, Bucket: BucketHour},
+	{Column: colTS, Bucket: BucketDay},
+	{Column: colTS, Bucket: BucketQuarter},
+	{Column: colF},
+	{Column: colG},
 	{Column: colTS},
 }
 

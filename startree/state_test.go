@@ -154,7 +154,7 @@ func TestSetCodec(t *testing.T) {
 			set := appendWordSet(nil, kind, words)
 			var back []uint64
 			require.NoError(t, eachWord(set, kind, func(w uint64) { back = append(back, w) }))
-			require.Equal(t, len(words), len(back))
+			require.Len(t, back, len(words))
 			for i := range words {
 				require.Equal(t, words[i], back[i])
 			}

@@ -195,9 +195,8 @@ func appendAny(b array.Builder, v any) {
 
 // oracle is DuckDB with the same rows.
 type oracle struct {
-	t    tb
-	db   *sql.DB
-	stop func()
+	t  tb
+	db *sql.DB
 }
 
 func newOracle(t tb) *oracle {

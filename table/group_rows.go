@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/memconn/memconn/minmax"
 	"github.com/memconn/memconn/predicate"
 )
 
@@ -98,7 +97,7 @@ func constant(m morsel, id ColumnID) (*predicate.Value, bool) {
 	if zones == nil {
 		return nil, false
 	}
-	var z minmax.Zone = zones.Zone(m.group)
+	z := zones.Zone(m.group)
 	if z.Nulls == z.Rows {
 		return nil, true
 	}

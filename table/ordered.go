@@ -250,7 +250,8 @@ func (r *orderedRun) fillLocked(ctx context.Context) (arrow.RecordBatch, error) 
 			return nil, err
 		}
 		first := r.mu.sources[0]
-		more, err := true, error(nil)
+		var more bool
+		var err error
 		if !first.isOpen() {
 			more, err = first.open(ctx)
 		} else {

@@ -6,8 +6,6 @@ import (
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/memconn/memconn/spill"
 )
 
 // partSource gives the rows of a part that is in order, page group by page group.
@@ -223,6 +221,6 @@ func (s *orderSlot) release() {
 
 // share gives the page of a column as an array of its own.
 func (s *orderSlot) share(ctx context.Context, col int) (arrow.Array, error) {
-	var page *spill.Page = s.page(col)
+	page := s.page(col)
 	return page.Share(ctx)
 }

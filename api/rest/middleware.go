@@ -201,6 +201,9 @@ outer:
 				continue outer
 			}
 		}
+		if len(names) == 0 {
+			return nil, wire.Invalid("there is no query parameter %q here: this route has none", name)
+		}
 		return nil, wire.Invalid("there is no query parameter %q here, known are: %s", name, strings.Join(names, ", "))
 	}
 	return values, nil
@@ -226,7 +229,7 @@ func (h *Handler) notFound(_ http.ResponseWriter, r *http.Request) error {
 
 func (h *Handler) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	var allowed []string
-	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "DELETE"} {
+	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		probe := r.Clone(r.Context())
 		probe.Method = m
 		var match mux.RouteMatch

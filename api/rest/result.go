@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func accepted(r *http.Request, override string, offered ...fileformat.Format) (f
 			return pick(formatJSON, offered)
 		}
 		f, err := fileformat.ParseFormat(override)
+		if err != nil && slices.Contains(offered, formatJSON) {
+			return 0, wire.Invalid("%s, or json", err)
+		}
 		if err != nil {
 			return 0, wire.Invalid("%s", err)
 		}

@@ -68,11 +68,21 @@ func holder(dir string) int {
 }
 
 func printReport(out io.Writer, r *connector.InspectReport) {
-	fmt.Fprintf(out, "%s: version %d, %s, %s, %d bytes in part files, %d bytes of metadata\n", r.DataDir, r.Version,
-		plural(int64(len(r.Schemas)), "schema"), plural(int64(len(r.Tables)), "table"), r.Disk.PartBytes, r.Disk.MetaBytes)
+	cubes := int64(0)
+	for _, t := range r.Tables {
+		if t.Cube {
+			cubes++
+		}
+	}
+	fmt.Fprintf(out, "%s: version %d, %s, %s, %s, %d bytes in part files, %d bytes of metadata\n", r.DataDir, r.Version, plural(int64(len(r.Schemas)), "schema"),
+		plural(int64(len(r.Tables))-cubes, "table"), plural(cubes, "cube"), r.Disk.PartBytes, r.Disk.MetaBytes)
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, t := range r.Tables {
-		fmt.Fprintf(table, "\n%s\t%s\n", t.Name, plural(t.Rows, "row"))
+		if t.Cube {
+			fmt.Fprintf(table, "\n%s\tcube, %s\n", t.Name, plural(t.Rows, "cell"))
+		} else {
+			fmt.Fprintf(table, "\n%s\t%s\n", t.Name, plural(t.Rows, "row"))
+		}
 		if len(t.Parts) > 0 {
 			fmt.Fprintln(table, "  part\tkind\trows\tpage groups\tbytes\tindex bytes\tstate")
 		}

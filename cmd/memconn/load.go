@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/memconn/memconn/api/fileformat"
 )
@@ -61,7 +65,7 @@ func loadCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.table, "table", "", "table to load into, [schema.]table")
-	flags.StringVar(&o.mode, "mode", "create", "create (fails when the table is there), append (fails when it is not), replace, create_append")
+	flags.StringVar(&o.mode, "mode", "create", "create (fails when the table is there), append (fails when it is not), replace (by a new table), create_append")
 	flags.StringVar(&o.format, "format", "", "arrow, arrow_file, parquet, csv or ndjson (default: by the file's extension)")
 	flags.StringVar(&o.delimiter, "delimiter", "", "field delimiter of CSV files (default: comma, tab for .tsv)")
 	flags.StringSliceVar(&o.sortedBy, "sorted-by", nil, "sort columns of a new table, as a,'b DESC NULLS FIRST'")
@@ -84,6 +88,15 @@ func load(ctx context.Context, files []string, o loadOptions, out io.Writer) err
 	if err != nil {
 		return err
 	}
+	c, err := dial(o.server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	options := ingestOptions(o)
+	if err := readAsTable(ctx, c, inputs, options); err != nil {
+		return fmt.Errorf("nothing was loaded: %w", err)
+	}
 	bar := progress(total, o.quiet)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,13 +105,8 @@ func load(ctx context.Context, files []string, o loadOptions, out io.Writer) err
 		return err
 	}
 	defer reader.Release()
-	c, err := dial(o.server)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
 	begin := time.Now()
-	rows, err := c.ExecuteIngest(ctx, reader, ingestOptions(o))
+	rows, err := c.ExecuteIngest(ctx, reader, options)
 	_ = bar.Exit()
 	if failure := reader.Err(); failure != nil { // the cause; what the server saw is its echo
 		return fmt.Errorf("nothing was loaded: %w", failure)
@@ -109,6 +117,34 @@ func load(ctx context.Context, files []string, o loadOptions, out io.Writer) err
 	elapsed := time.Since(begin)
 	fmt.Fprintf(out, "loaded %s into %s in %s (%.0f rows/s)\n", plural(rows, "row"), o.table,
 		elapsed.Round(time.Millisecond), float64(rows)/max(elapsed.Seconds(), 1e-9))
+	return nil
+}
+
+// readAsTable makes files of texts be read as the types of the table that they are appended to: "007" stays a text where the column is one.
+// Without such a table, types are inferred from the files.
+func readAsTable(ctx context.Context, c *client, inputs []input, o *flightsql.ExecuteIngestOpts) error {
+	texts := slices.ContainsFunc(inputs, func(in input) bool { return in.format == fileformat.CSV || in.format == fileformat.NDJSON })
+	if !texts || o.TableDefinitionOptions.IfExists != flightsql.TableDefinitionOptionsTableExistsOptionAppend {
+		return nil
+	}
+	path := []string{o.Table}
+	if o.Schema != nil {
+		path = []string{*o.Schema, o.Table}
+	}
+	result, err := c.Client.Client.GetSchema(ctx, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: path})
+	if status.Code(err) == codes.NotFound {
+		return nil // the ingest makes it, or says that it is not there
+	}
+	if err != nil {
+		return c.explain(err)
+	}
+	schema, err := flight.DeserializeSchema(result.GetSchema(), memory.DefaultAllocator)
+	if err != nil {
+		return fmt.Errorf("the schema of table %s: %w", o.Table, err)
+	}
+	for i := range inputs {
+		inputs[i].options.Schema = schema
+	}
 	return nil
 }
 

@@ -111,7 +111,7 @@ func decimalDecoder(base column, internal bindings.Type) decoder {
 func convertDecimal(h [2]uint64) (decimal128.Num, error) {
 	n := decimal128.New(int64(h[1]), h[0])
 	if n.Greater(maxDecimal) || n.Less(maxDecimal.Negate()) {
-		return n, errors.New("Overflow: a decimal has more than 38 digits; cast it to DOUBLE before it is computed with")
+		return n, errors.New("overflow: a decimal has more than 38 digits; cast it to DOUBLE before it is computed with")
 	}
 	return n, nil
 }

@@ -172,7 +172,8 @@ func checkText(query string) error {
 
 func parseError(head *serialized, query string) error {
 	if head.Type == "not implemented" {
-		return &QueryError{Kind: KindUnsupported, Message: "the statement is not a SELECT that the engine can take apart"}
+		return &QueryError{Kind: KindUnsupported, Message: "the statement is not a SELECT that the engine can take apart; " +
+			"a PIVOT needs the list of its values: PIVOT t ON c IN ('a', 'b') USING count(*)"}
 	}
 	position := -1
 	if n, err := strconv.Atoi(head.Position); err == nil {

@@ -132,7 +132,7 @@ func (t *terms) sums(e any) bool {
 func (t *terms) sum(e any, weight GroupAggregate) any {
 	o := mapOf(e)
 	if !t.sums(e) {
-		return t.times(Target{Type: "HUGEINT"}.cast(t.w.state(weight, 0)), t.factors.expression(e))
+		return t.times(Target{Type: "HUGEINT"}.cast(t.w.state(weight, 0)), t.factor(e))
 	}
 	if column, ok := t.measure(o); ok {
 		return t.w.state(GroupAggregate{Function: "sum", Index: column}, 0)
@@ -147,9 +147,9 @@ func (t *terms) sum(e any, weight GroupAggregate) any {
 		}
 		out["children"] = parts
 	case !t.sums(children[0]):
-		out["children"] = []any{t.factors.expression(children[0]), t.sum(children[1], weight)}
+		out["children"] = []any{t.factor(children[0]), t.sum(children[1], weight)}
 	case !t.sums(children[1]):
-		out["children"] = []any{t.sum(children[0], weight), t.factors.expression(children[1])}
+		out["children"] = []any{t.sum(children[0], weight), t.factor(children[1])}
 	default:
 		t.failed = true
 	}
@@ -157,3 +157,10 @@ func (t *terms) sum(e any, weight GroupAggregate) any {
 }
 
 func (t *terms) times(a, b any) any { return scalarCall("*", true, a, b) }
+
+// factor gives an expression over groups to multiply with. The operator & is there for
+// integers alone, of which it leaves every one as it is: the engine refuses a FLOAT, which
+// would round products that the rows do not have, and the table answers.
+func (t *terms) factor(e any) any {
+	return scalarCall("&", true, t.factors.expression(e), integerConstant(-1))
+}

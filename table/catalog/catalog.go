@@ -55,11 +55,20 @@ func (c *Catalog) OpenSnapshots() int64 { return c.open.Load() }
 // Acquire takes a snapshot of the current version. It never waits. The caller
 // closes it once.
 func (c *Catalog) Acquire() *Snapshot {
+	s := new(Snapshot)
+	c.AcquireInto(s)
+	return s
+}
+
+// AcquireInto is Acquire into memory of the caller's: s must be a zero Snapshot, and
+// must not be copied afterwards.
+func (c *Catalog) AcquireInto(s *Snapshot) {
 	c.open.Add(1)
 	for {
 		v := c.current.Load()
 		if v.retain() {
-			return &Snapshot{catalog: c, version: v}
+			s.catalog, s.version = c, v
+			return
 		}
 		// The version was retired between the load and the count, so a newer one is
 		// current already.
