@@ -60,6 +60,8 @@ func TestCubeAnswers(t *testing.T) {
 		`SELECT a % 2 = 0 AS even, sum(m) FROM t WHERE length(b) = 2 GROUP BY ALL`,
 		`SELECT count(*) FROM t WHERE a = 1 OR b = 'b2'`,
 		`SELECT count(*) FILTER (WHERE a > 2), count_if(b = 'b1'), sum(CASE WHEN a = 1 THEN x END), sum(CASE WHEN a = 2 THEN 1 ELSE 0 END) FROM t`,
+		`SELECT count_if(a = 2) FROM t WHERE a = 99`, `SELECT count_if(a = 2) FROM t WHERE a % 2 = 7 GROUP BY ROLLUP (a)`, `SELECT count_if(a = 2) FILTER (WHERE a > 99), count_if(a = 99) FROM t`,
+		`SELECT count_if(b = 'b1'), b IS NULL FROM t GROUP BY 2`, `SELECT b, count_if(b = 'b1'), countif(b = 'b1' OR a = 1) FROM t GROUP BY b`,
 		`SELECT DISTINCT a FROM t`, `SELECT DISTINCT a + 1 FROM t ORDER BY 1 LIMIT 3`,
 		`SELECT a, b, count(*), GROUPING(a) FROM t GROUP BY ROLLUP (a, b)`,
 		`SELECT a, sum(x), rank() OVER (ORDER BY sum(x)) FROM t GROUP BY a`,

@@ -36,7 +36,8 @@ func (w *rewriter) overExpression(o object, name string, distinct bool) any {
 	return out
 }
 
-// countIf rewrites count_if(condition on dimensions).
+// countIf rewrites count_if(condition on dimensions). It is a sum of ones and zeros in DuckDB: NULL, not 0, where there is
+// no row whose condition is known.
 func (w *rewriter) countIf(o object) any {
 	children := listOf(o["children"])
 	if w.finished || len(children) != 1 || o["distinct"] == true {
@@ -53,9 +54,10 @@ func (w *rewriter) countIf(o object) any {
 	for _, d := range inner.form.Dims {
 		w.use(d)
 	}
-	f := aggregateCall("sum", caseOf(condition, w.state(GroupAggregate{Function: "count_star", Index: -1}, 0), nil))
+	met := Target{Type: "HUGEINT"}.cast(Target{Type: "BOOLEAN"}.cast(mapOf(condition)))
+	f := aggregateCall("sum", scalarCall("*", true, met, w.state(GroupAggregate{Function: "count_star", Index: -1}, 0)))
 	f["filter"] = filter
-	return named(Target{Type: "HUGEINT"}.cast(orZero(f)), o)
+	return named(Target{Type: "HUGEINT"}.cast(f), o)
 }
 
 // sumOfCase rewrites sum and count of CASE WHEN condition on dimensions THEN column or
