@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -119,7 +120,13 @@ func (p *publisher) lead(own *pending) {
 func (p *publisher) publishBatch(batch []*pending) {
 	plans := make([]catalog.Plan, len(batch))
 	for i, w := range batch {
-		plans[i] = func(cur *catalog.Version) (*catalog.Edit, error) {
+		plans[i] = func(cur *catalog.Version) (_ *catalog.Edit, err error) {
+			// A caller may survive a panic, and then nobody could write any more: the others of the batch wait for its leader.
+			defer func() {
+				if r := recover(); r != nil {
+					err = Errorf(CodeInternal, "a change panicked before anything was done: %v\n%s", r, debug.Stack())
+				}
+			}()
 			ch, err := w.plan(cur)
 			if err != nil {
 				return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/memconn/memconn/spill"
+	"github.com/memconn/memconn/table/catalog"
 )
 
 // openOneTable opens a connector in memory with the table t of one column.
@@ -169,4 +170,14 @@ func TestProcessAfterAlterDuringJob(t *testing.T) {
 	handle, err := s.Table(name)
 	require.NoError(t, err)
 	require.Equal(t, int64(3), handle.Indexes()[0].Rows)
+}
+
+// Goal: a change that panics fails alone; others are made. Method: publish one that panics, then rows.
+func TestPanickingChangeStopsNobody(t *testing.T) {
+	c, name := openOneTable(t)
+	err := c.publisher.publish(func(*catalog.Version) (*change, error) { panic("on purpose") })
+	require.Equal(t, CodeInternal, CodeOf(err))
+	require.ErrorContains(t, err, "on purpose")
+	appendRow(t, c, name)
+	require.NoError(t, c.Process(t.Context(), name))
 }

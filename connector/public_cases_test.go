@@ -119,10 +119,10 @@ const (
 
 // sliceText is the text of a row, 440 bytes long, hard to compress; some rows are NULL or empty.
 func sliceText(i int) (string, bool) {
-	switch {
-	case i%11 == 3:
+	switch i % 11 {
+	case 3:
 		return "", false
-	case i%11 == 4:
+	case 4:
 		return "", true
 	}
 	var b strings.Builder

@@ -13,8 +13,10 @@ import (
 
 // requestSchema is what the constraints of requests below are over.
 var requestSchema = arrow.NewSchema([]arrow.Field{
-	{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String},
-	{Name: "d", Type: &arrow.Decimal128Type{Precision: 20, Scale: 4}}, {Name: "b", Type: &arrow.FixedSizeBinaryType{ByteWidth: 4}},
+	{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+	{Name: "s", Type: arrow.BinaryTypes.String},
+	{Name: "d", Type: &arrow.Decimal128Type{Precision: 20, Scale: 4}},
+	{Name: "b", Type: &arrow.FixedSizeBinaryType{ByteWidth: 4}},
 	{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
 }, nil)
 
