@@ -39,13 +39,20 @@ func newCellWriter(env table.Env, base, state *table.Definition, d *Definition, 
 	w := &cellWriter{env: env, base: base, state: state, def: d, layout: l, schema: state.ArrowSchema(), newID: newID}
 	u := env.Pool.Usage()
 	free := max(u.Budget-u.Reserved-u.Pinned-u.Unspilled, (u.Budget-u.ByClass[spill.ClassEngine])/8)
-	w.env.Workers = int(max(1, min(int64(env.Workers), free/2/leastGroupBytes)))
-	w.limit = max(free/2/int64(w.env.Workers), leastGroupBytes)
+	share := free / 2
+	if free < scarceBytes {
+		share = free / 4
+	}
+	w.env.Workers = int(max(1, min(int64(env.Workers), share/leastGroupBytes)))
+	w.limit = max(share/int64(w.env.Workers), leastGroupBytes)
 	return w, nil
 }
 
 // leastGroupBytes is what one grouper gets at least; fewer work at a time where several would take the memory that the rows are read into.
 const leastGroupBytes = 1 << 20
+
+// scarceBytes of free memory or less are mostly left to the pages of the rows: a row of page groups, one for each column, has to be there at once.
+const scarceBytes = 16 << 20
 
 func (w *cellWriter) owner() spill.Owner {
 	return spill.Owner{Class: spill.ClassStaging, Table: w.state.ID}
