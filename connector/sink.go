@@ -126,7 +126,7 @@ func (r *smallRows) add(ctx context.Context, w *Write, batch arrow.RecordBatch) 
 		}
 		r.held = held
 		r.writer = ipc.NewWriter(&r.buffer, ipc.WithSchema(batch.Schema()))
-		if n := heldBytes(batch); n <= w.c.options.SmallInsertBytes {
+		if n := table.HeldBytes(batch); n <= w.c.options.SmallInsertBytes {
 			batch.Retain()
 			r.only, r.onlyBytes = batch, n
 		}
@@ -144,19 +144,6 @@ func (r *smallRows) forgetOnly() {
 		r.only.Release()
 	}
 	r.only, r.onlyBytes = nil, 0
-}
-
-// heldBytes is the memory that is not freed while somebody holds the batch.
-func heldBytes(batch arrow.RecordBatch) int64 {
-	var n int64
-	for _, c := range batch.Columns() {
-		for _, b := range c.Data().Buffers() {
-			if b != nil {
-				n += int64(b.Cap())
-			}
-		}
-	}
-	return n
 }
 
 // finish ends the stream and gives its bytes, which the reservation counts; both nil

@@ -30,13 +30,15 @@ type catalogView struct {
 	fill func(r *relation, s *connector.Snapshot)
 }
 
-// catalogViews are the tables of the information schema in the order of their names. The
-// definitions are made once: a plan holds as long as its tables have the same.
+// viewList holds what catalogViews gives; filled on the first call, because the views list
+// themselves.
 var viewList struct {
 	sync.Once
 	views []*catalogView
 }
 
+// catalogViews are the tables of the information schema in the order of their names. The
+// definitions are made once: a plan holds as long as its tables have the same.
 func catalogViews() []*catalogView {
 	viewList.Do(func() {
 		viewList.views = makeCatalogViews()

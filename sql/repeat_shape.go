@@ -11,7 +11,6 @@ import (
 
 	"github.com/memconn/memconn/connector"
 	"github.com/memconn/memconn/sql/constraint"
-	"github.com/memconn/memconn/sql/token"
 )
 
 // shape is a query that DuckDB runs, for all texts that differ only in the values of
@@ -159,7 +158,11 @@ func (e *Engine) makeShape(ctx context.Context, p *plan, n *normal, in settings,
 		if len(s.slots) == 0 {
 			break
 		}
-		made, err := e.makePlan(ctx, n.withParameters(s.slots), in, snapshot)
+		text, err := n.withParameters(s.slots)
+		if err != nil {
+			break
+		}
+		made, err := e.makePlan(ctx, text, in, snapshot)
 		if err != nil || len(made.params) != len(s.slots) {
 			break
 		}
@@ -210,7 +213,7 @@ func (p *plan) compared(n *normal) []bool {
 }
 
 // withParameters writes the text with $1, $2, ... in the places of some literals.
-func (n *normal) withParameters(slots []int) string {
+func (n *normal) withParameters(slots []int) (string, error) {
 	var b strings.Builder
 	last := 0
 	for i, slot := range slots {
@@ -219,9 +222,5 @@ func (n *normal) withParameters(slots []int) string {
 		last = s.token.End
 	}
 	b.WriteString(n.text[last:])
-	text, err := oneStatement(b.String())
-	if err != nil {
-		return token.QuoteString("BUG") // no statement: it is refused like others that do not parse
-	}
-	return text
+	return oneStatement(b.String())
 }

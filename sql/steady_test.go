@@ -73,7 +73,7 @@ func countAtRest(t *testing.T, w *world) counts {
 
 // Goal: no memory, page, snapshot or goroutine stays behind a statement, whatever its kind and whether it succeeds. Method: rounds of
 // every kind of statement on a real disk; what is counted at rest after ten rounds is compared with the counts after a hundred more,
-// 2,000 statements: the pool's are the same but for small blocks of the metadata store, the heap, in which the garbage of other tests may be, by 4 KiB a statement.
+// 2,000 statements: the pool's are the same but for small blocks of the metadata store, the heap may grow by half a kilobyte a statement, once finalizers and pools let go.
 func TestMemoryDoesNotGrowWithStatements(t *testing.T) {
 	const warm, measured = 10, 100
 	w := &world{t: t, options: Options{Threads: 2}}
@@ -116,5 +116,11 @@ func TestMemoryDoesNotGrowWithStatements(t *testing.T) {
 	require.LessOrEqual(t, after.overheadBytes, before.overheadBytes+64<<10, told)
 	require.LessOrEqual(t, after.keptBytes, before.keptBytes+1<<20, told)
 	require.LessOrEqual(t, after.goroutines, before.goroutines+2, told)
-	require.LessOrEqual(t, after.heapBytes, before.heapBytes+8<<20, told)
+	for range 20 { // finalizers run in their own time, and what they let go goes with a later collection
+		if after.heapBytes <= before.heapBytes+1<<20 {
+			return
+		}
+		after = countAtRest(t, w)
+	}
+	require.LessOrEqual(t, after.heapBytes, before.heapBytes+1<<20, told)
 }

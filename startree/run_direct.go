@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memconn/memconn/spill"
+	"github.com/memconn/memconn/table"
 )
 
 // cellsAreGroups tells whether every cell that the query reads is a group of its own: all
@@ -230,14 +231,7 @@ func (d *directRun) finish(g *groups, cells arrow.RecordBatch) (arrow.RecordBatc
 
 // keep accounts and takes over a result batch.
 func (d *directRun) keep(ctx context.Context, out arrow.RecordBatch) error {
-	n := int64(0)
-	for _, c := range out.Columns() {
-		for _, b := range c.Data().Buffers() {
-			if b != nil {
-				n += int64(b.Cap())
-			}
-		}
-	}
+	n := table.HeldBytes(out)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.bytes += n

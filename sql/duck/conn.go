@@ -210,19 +210,10 @@ func (c *Conn) prepare(ctx context.Context, text string, sources map[string]Sour
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, &SyntaxError{Message: "the statement holds a zero byte", Position: strings.IndexByte(text, 0)}
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := c.enter(); err != nil {
+	if err := c.beginStatement(ctx); err != nil {
 		return nil, err
 	}
 	defer c.call.Unlock()
-	if c.rows != nil {
-		return nil, ErrBusy
-	}
-	if err := c.renew(); err != nil {
-		return nil, err
-	}
 	s := &Stmt{conn: c, text: text, sources: sources}
 	c.raw.setSources(sources)
 	defer c.raw.setSources(nil)
@@ -242,6 +233,25 @@ func (c *Conn) prepare(ctx context.Context, text string, sources map[string]Sour
 	}
 	c.stmts[s] = struct{}{}
 	return s, nil
+}
+
+// beginStatement enters the connection for a new statement: while no rows are open, and on the current instance. Without
+// an error the caller unlocks call.
+func (c *Conn) beginStatement(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := c.enter(); err != nil {
+		return err
+	}
+	err := ErrBusy
+	if c.rows == nil {
+		err = c.renew()
+	}
+	if err != nil {
+		c.call.Unlock()
+	}
+	return err
 }
 
 // renew gives the connection a place in the current instance when its own was retired and no statement holds it there.

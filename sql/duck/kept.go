@@ -52,19 +52,10 @@ func (c *Conn) PrepareKept(ctx context.Context, key any, tree []byte, sources ma
 
 // takeKept gives the statement that was kept for the key; nil when there is none.
 func (c *Conn) takeKept(ctx context.Context, key any, sources map[string]Source) (*Stmt, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := c.enter(); err != nil {
+	if err := c.beginStatement(ctx); err != nil {
 		return nil, err
 	}
 	defer c.call.Unlock()
-	if c.rows != nil {
-		return nil, ErrBusy
-	}
-	if err := c.renew(); err != nil {
-		return nil, err
-	}
 	at := slices.IndexFunc(c.raw.kept, func(k *kept) bool { return k.key == key })
 	if at < 0 {
 		return nil, nil
